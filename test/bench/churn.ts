@@ -17,6 +17,7 @@ import {
   parseSequence,
   type TracePod,
 } from '../../src/scheduler/simulate/openb-trace.ts'
+import { atOnce } from '../support/at-once.ts'
 import { pressTogether } from '../support/press-together.ts'
 import { createBenchPolicy } from './bench-policy.ts'
 
@@ -65,12 +66,14 @@ export function benchChurn({ traces, seeds, policies, loads, thin, isFaster, log
     for (const seed of seeds) {
       const given = caseOf(load / 100, seed)
       for (const name of names) {
-        const result = replayChurn({
-          ...given,
-          mix: WorkloadMix.of(pods.map(({ request }) => request)),
-          isLearning: false,
-          createPolicy: (cluster, mix) => createBenchPolicy(name, cluster, mix, seed),
-        })
+        const result = atOnce(
+          replayChurn({
+            ...given,
+            mix: WorkloadMix.of(pods.map(({ request }) => request)),
+            isLearning: false,
+            createPolicy: (cluster, mix) => createBenchPolicy(name, cluster, mix, seed),
+          }),
+        )
         results.get(name)?.push(result)
         const waitS = result.averageWaitS
         log(

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type GangPolicyName, parseGangInstances, runGangs } from '../../src/scheduler/simulate/gang-instances.ts'
+import { atOnce } from '../support/at-once.ts'
 
 const WINDOWS = [1, 2, 3, 4, 6, 8, 12, 16, 32, 64]
 
@@ -12,7 +13,7 @@ export function benchGangs(traces: string): string {
   const instances = parseGangInstances(readFileSync(file, 'utf8'))
   const row = (name: string, policy: GangPolicyName, window: number) => {
     const cpu = process.cpuUsage()
-    const ratios = instances.map((instance) => runGangs(instance, policy, window).ratioToBest ?? 0)
+    const ratios = instances.map((instance) => atOnce(runGangs(instance, policy, window)).ratioToBest ?? 0)
     const mean = ratios.reduce((sum, ratio) => sum + ratio, 0) / ratios.length
     const cpuS = process.cpuUsage(cpu).user / 1e6
     return `| ${name} | ${mean.toFixed(4)} | ${Math.min(...ratios).toFixed(4)} | ${cpuS.toFixed(2)} |`

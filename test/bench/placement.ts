@@ -12,6 +12,7 @@ import { createPolicy, DEFAULT_POLICY, type PolicyName } from '../../src/schedul
 import { runFleet } from '../../src/scheduler/simulate/fleet-run.ts'
 import { inRankOrder, parseNodes, parsePods, parseSequence } from '../../src/scheduler/simulate/openb-trace.ts'
 import { percentile, type ReplayResult, replayArrivals } from '../../src/scheduler/simulate/replay.ts'
+import { atOnce } from '../support/at-once.ts'
 import { createBenchPolicy } from './bench-policy.ts'
 import { solveConfigurationLp } from './lpd/configuration-lp.ts'
 
@@ -58,13 +59,15 @@ export function benchPlacement({ traces, seeds, policies, log }: Options): strin
         const counts = { nodeCount: nodes.length, podCount: pods.length }
         const sequence = parseSequence(sequences, { variant, seed }, counts)
         const cpu = process.cpuUsage()
-        const result = replayArrivals({
-          hosts: inRankOrder(nodes, sequence.ranks),
-          arrivals: sequence.pods.map((row) => pods[row]!.request),
-          mix: WorkloadMix.of(pods.map(({ request }) => request)),
-          createPolicy: (cluster, mix) => createBenchPolicy(name, cluster, mix, seed),
-          now: () => performance.now(),
-        })
+        const result = atOnce(
+          replayArrivals({
+            hosts: inRankOrder(nodes, sequence.ranks),
+            arrivals: sequence.pods.map((row) => pods[row]!.request),
+            mix: WorkloadMix.of(pods.map(({ request }) => request)),
+            createPolicy: (cluster, mix) => createBenchPolicy(name, cluster, mix, seed),
+            now: () => performance.now(),
+          }),
+        )
         const cpuS = process.cpuUsage(cpu).user / 1e6
         at100 += result.curve.get(100)! / seeds.length
         const curve = published.find(
@@ -141,13 +144,15 @@ function speedRow(variant: string, { placements, durationsUs }: ReplayResult, cp
 function benchFleets(log: (line: string) => void): string {
   const rows = FLEETS.map((hostCount) => {
     const cpu = process.cpuUsage()
-    const result = runFleet({
-      hostCount,
-      gangCount: hostCount * 10,
-      seed: 1,
-      createPolicy: (cluster, mix) => createPolicy(DEFAULT_POLICY, cluster, mix),
-      now: () => performance.now(),
-    })
+    const result = atOnce(
+      runFleet({
+        hostCount,
+        gangCount: hostCount * 10,
+        seed: 1,
+        createPolicy: (cluster, mix) => createPolicy(DEFAULT_POLICY, cluster, mix),
+        now: () => performance.now(),
+      }),
+    )
     const cpuS = process.cpuUsage(cpu).user / 1e6
     log(`fleet of ${hostCount}: ${Math.round(result.placementsPerSecond)} a second, ${cpuS.toFixed(1)} s of CPU in all`)
     const memory = Math.round(process.memoryUsage.rss() / 2 ** 20)

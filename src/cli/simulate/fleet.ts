@@ -1,6 +1,7 @@
 /** `muster simulate fleet`: how fast a policy decides on a large fleet full of running gangs; `gangs`: how close it comes to the best known placement. */
 
 import { Option } from 'commander'
+import { calculate } from '../../base/calculation.ts'
 import { createPolicy, DEFAULT_POLICY, type PolicyName } from '../../scheduler/policies/policies.ts'
 import { runFleet } from '../../scheduler/simulate/fleet-run.ts'
 import {
@@ -34,15 +35,16 @@ export const fleet: VerbCode = {
 Examples:
   muster simulate fleet --nodes 10000 --gangs 100000 --json
 `,
-  run({ nodes, gangs, seed, policy, json }: FleetOptions, context: CliContext) {
-    const rows = policy.map((name) => {
-      const result = runFleet({
+  async run({ nodes, gangs, seed, policy, json }: FleetOptions, context: CliContext) {
+    const rows = await Array.fromAsync(policy, async (name) => {
+      const simulation = runFleet({
         hostCount: nodes,
         gangCount: gangs,
         seed,
         createPolicy: (cluster, mix) => createPolicy(name, cluster, mix, seed),
         now: () => performance.now(),
       })
+      const result = await calculate(simulation, context.signal)
       const memoryBytes = process.memoryUsage.rss()
       if (json)
         context.stdout.write(
@@ -97,7 +99,9 @@ Examples:
 `,
   async run(file: string, { policy, window, json }: GangOptions, context: CliContext) {
     const instances = parseGangInstances(await readTrace(file, context.workingDirectory))
-    const results = instances.map((instance) => runGangs(instance, policy, window))
+    const results = await Array.fromAsync(instances, (instance) =>
+      calculate(runGangs(instance, policy, window), context.signal),
+    )
     const ratios = results.flatMap(({ ratioToBest }) => ratioToBest ?? [])
     const mean = ratios.length === 0 ? undefined : ratios.reduce((sum, ratio) => sum + ratio, 0) / ratios.length
     const minimum = ratios.length === 0 ? undefined : Math.min(...ratios)

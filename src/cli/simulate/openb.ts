@@ -1,4 +1,5 @@
 /** `muster simulate openb`: the published experiment on the openb trace, with any policy, or all of them beside each other. */
+import { calculate } from '../../base/calculation.ts'
 import { MusterError } from '../../base/errors.ts'
 import { WorkloadMix } from '../../scheduler/model/mix.ts'
 import { createPolicy, DEFAULT_POLICY, type PolicyName } from '../../scheduler/policies/policies.ts'
@@ -60,8 +61,8 @@ Times exclude the compilation of the code: the first ${WARM_UP_REQUESTS} request
 `,
   async run(options: Options, context: CliContext) {
     const input = await readCase(options, context.workingDirectory)
-    if (options.churn === undefined) replayAll(input, options, context)
-    else churnAll(input, options.churn / 100, options, context)
+    if (options.churn === undefined) await replayAll(input, options, context)
+    else await churnAll(input, options.churn / 100, options, context)
     return EXIT.ok
   },
 }
@@ -83,11 +84,11 @@ async function readCase(options: Options, cwd: string): Promise<Case> {
   return { hosts: inRankOrder(nodes, ranks), pods, arrivals: rows.map((row) => pods[row] as TracePod) }
 }
 
-function replayAll({ hosts, pods, arrivals }: Case, options: Options, context: CliContext): void {
-  const results = options.policy.map((name) => {
+async function replayAll({ hosts, pods, arrivals }: Case, options: Options, context: CliContext): Promise<void> {
+  const results = await Array.fromAsync(options.policy, async (name) => {
     const requests = arrivals.map(({ request }) => request)
-    const replay = (count: number) =>
-      replayArrivals({
+    const replay = (count: number) => {
+      const simulation = replayArrivals({
         hosts,
         arrivals: requests.slice(0, count),
         mix: options.learn ? new WorkloadMix() : WorkloadMix.of(pods.map(({ request }) => request)),
@@ -95,8 +96,10 @@ function replayAll({ hosts, pods, arrivals }: Case, options: Options, context: C
         createPolicy: (cluster, mix) => createPolicy(name, cluster, mix, options.seed),
         now: () => performance.now(),
       })
-    replay(WARM_UP_REQUESTS)
-    const result = replay(requests.length)
+      return calculate(simulation, context.signal)
+    }
+    await replay(WARM_UP_REQUESTS)
+    const result = await replay(requests.length)
     if (options.json) context.stdout.write(jsonLine(replayJson(name, options, result), context))
     return { name, result }
   })
@@ -172,16 +175,17 @@ function formatFleet({ cluster }: ReplayResult, name: string, out: TableOutput):
   return `At the end, with ${name} (█ full ▒ partly used · idle):\n${formatTable(['MODEL', 'GPUS', '', ''], rows, out)}`
 }
 
-function churnAll({ hosts, pods }: Case, load: number, options: Options, context: CliContext): void {
+async function churnAll({ hosts, pods }: Case, load: number, options: Options, context: CliContext): Promise<void> {
   const { requests, copies } = layOver({ pods, hosts, load, seed: options.seed })
-  const results = options.policy.map((name) => {
-    const result = replayChurn({
+  const results = await Array.fromAsync(options.policy, async (name) => {
+    const simulation = replayChurn({
       hosts,
       requests,
       mix: options.learn ? new WorkloadMix() : WorkloadMix.of(pods.map(({ request }) => request)),
       isLearning: options.learn ?? false,
       createPolicy: (cluster, mix) => createPolicy(name, cluster, mix, options.seed),
     })
+    const result = await calculate(simulation, context.signal)
     if (options.json)
       context.stdout.write(jsonLine({ type: 'simulation', policy: name, load, copies, ...result }, context))
     return { name, result }

@@ -1,5 +1,6 @@
 /** `muster simulate queue` and `swf`: how long jobs wait that queue for the devices of some hosts, or for one machine as in a log. */
 
+import { calculate } from '../../base/calculation.ts'
 import { MusterError } from '../../base/errors.ts'
 import { DEFAULT_QUEUE_POLICY, QUEUE_POLICIES, type QueuePolicyName } from '../../scheduler/queue/queue-policies.ts'
 import { parseQueueFile, type QueueRunResult, runQueue } from '../../scheduler/simulate/queue-run.ts'
@@ -32,13 +33,14 @@ The file: {"hosts": [{"name", "cpu", "memoryGiB", "gpus"}], "jobs": [{"submitS",
 `,
   async run(file: string, options: QueueOptions, context: CliContext) {
     const { hosts, jobs, reservations } = parseQueueFile(await readTrace(file, context.workingDirectory))
-    const result = runQueue({
+    const simulation = runQueue({
       hosts,
       reservations,
       jobs: options.estimates ? jobs : jobs.map((job) => ({ ...job, estimateS: undefined })),
       isPreempting: options.preempt ?? false,
       isFairShare: options.fairShare ?? false,
     })
+    const result = await calculate(simulation, context.signal)
     context.stdout.write(options.json ? jsonLine(resultJson(result), context) : formatResult(result, context.stdout))
     return EXIT.ok
   },
@@ -98,8 +100,8 @@ Examples:
         hint: 'Add --processors N.',
       })
     const jobs = scaleSubmitTimes(log.jobs, options.submitScale)
-    const rows = options.policy.map((name) => {
-      const result = runLog(jobs, processors, QUEUE_POLICIES[name]())
+    const rows = await Array.fromAsync(options.policy, async (name) => {
+      const result = await calculate(runLog(jobs, processors, QUEUE_POLICIES[name]()), context.signal)
       if (options.json) context.stdout.write(jsonLine(rowJson(name, options.submitScale, result), context))
       return { name, result }
     })

@@ -1,6 +1,6 @@
 /**
  * The server: one file of Muster's own in /etc/exports.d, and the service. Other files are read and never changed. Because
- * `exportfs -ra` reads them all, and an error in one would end exports in use, nothing is done while one has an error.
+ * `exportfs -ra` reads them all, and a syntax error in one would end exports in use, nothing is done while one has any.
  */
 import { defined } from '../../base/defined.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
@@ -9,7 +9,7 @@ import { bytesOf, type FileState, MADE_BY_MUSTER, removeFile, writeFile } from '
 import type { Finding } from '../kernel/finding.ts'
 import { type Action, blocked, ifKnown, nothing, type Step, steps, type Verdict } from '../kernel/operation.ts'
 import { type SystemServiceState, serviceScript } from '../kernel/services.ts'
-import { agrees, type Exports, formatExport, isSameExport, problemOfOptions } from './exports.ts'
+import { agrees, type Exports, formatExport, isSameExport, parseExports, problemOfOptions } from './exports.ts'
 import { allKnown, EXPORTS_FILE, type HostFactsOfNfs, type MountPoint, pointAt, SERVICE } from './facts.ts'
 import type { Share } from './wanted.ts'
 
@@ -67,7 +67,23 @@ export function planExports(host: string, own: HostFactsOfNfs, shares: readonly 
   return steps(text === '' && !isActive ? 'missing' : 'differs', [...directories, apply], because)
 }
 
-/** Writes the file, runs exportfs, checks its exit code, its messages and the exports, and restores the old file on failure. */
+/**
+ * Changes a file of exports and reloads them all. What exportfs says about other files it said before, too: the step fails on
+ * new messages, and if exportfs fails only after the change.
+ */
+const reloaded = (change: string): string => `reload() { exportfs -ra 2>&1; }
+before=$(reload); was=$?
+${change}said=$(reload); status=$?
+new=$said
+[ -z "$before" ] || new=$(printf '%s\\n' "$said" | grep -v -x -F "$before")
+[ -z "$new" ] && { [ $status -eq 0 ] || [ $was -ne 0 ]; } || {
+  # Indented lines explain the line above.
+  printf '%s\\n' "\${new:-exportfs says nothing new}" | grep -v '^ ' >&2
+  echo "exportfs -ra: exit $status" >&2
+  exit 1
+}`
+
+/** Writes the file, reloads the exports and checks them, and restores the old file on failure. */
 function exportStep(was: FileState, text: string, content: string, shares: readonly Share[]): Step {
   const write: Action =
     content === '' && was.kind === 'file'
@@ -84,46 +100,45 @@ function exportStep(was: FileState, text: string, content: string, shares: reado
       : expected.map((each) => `+ ${each}, in the file but not exported`),
     run: {
       script: `command -v exportfs > /dev/null || { echo 'there is no exportfs' >&2; exit 1; }
-before=$(exportfs -ra 2>&1) || { printf '%s\\n' "$before" >&2; exit 1; }
-${isChanged ? `${write.script}\n` : ''}said=$(exportfs -ra 2>&1); status=$?
-new=$said
-[ -z "$before" ] || new=$(printf '%s\\n' "$said" | grep -v -x -F "$before")
-[ $status -eq 0 ] && [ -z "$new" ] || {
-  printf '%s\\n' "\${new:-exportfs says nothing new}" >&2
-  echo "exportfs -ra: exit $status" >&2
-  exit 1
-}`,
+${reloaded(isChanged ? `${write.script}\n` : '')}`,
       ...defined({ stdin }),
       asRoot: true,
     },
-    check: { script: exportedCheck(expected, isChanged ? content : undefined), asRoot: true },
+    check: { script: `${isChanged ? fileCheck(content) : ''}${exportedCheck(expected, 'shown')}`, asRoot: true },
     ...defined({ undo: isChanged ? restore(was) : undefined }),
   }
 }
 
-/** Exit code 0: each `PATH CLIENT` is in \`exportfs -s\`, and the file is as it will be. */
-function exportedCheck(expected: readonly string[], content: string | undefined): string {
+/** Ends with exit code 1 unless the file is as it will be. */
+function fileCheck(content: string): string {
   const isThere =
-    content === '' ? `[ ! -e ${EXPORTS_FILE} ]` : `printf %s ${shellQuote(content ?? '')} | cmp -s - ${EXPORTS_FILE}`
-  const file =
-    content === undefined ? '' : `${isThere} || { echo '${EXPORTS_FILE} is not as it should be' >&2; exit 1; }\n`
-  const greps = expected.map((each) => {
+    content === '' ? `[ ! -e ${EXPORTS_FILE} ]` : `printf %s ${shellQuote(content)} | cmp -s - ${EXPORTS_FILE}`
+  return `${isThere} || { echo '${EXPORTS_FILE} is not as it should be' >&2; exit 1; }\n`
+}
+
+/** Exit code 0: each `PATH CLIENT` is in \`exportfs -s\`, or is not. */
+function exportedCheck(exports: readonly string[], wanted: 'shown' | 'hidden'): string {
+  const checks = exports.map((each) => {
     // exportfs may have made the name of a client longer: `m8.example.org`.
     const shown = `*${shellQuote(`\n${each}(`)}* | *${shellQuote(`\n${each}.`)}*`
-    return `case $shown in ${shown}) ;; *) echo ${shellQuote(`exportfs -s does not show ${each}`)} >&2; exit 1;; esac`
+    const failed = (problem: string) => `echo ${shellQuote(`exportfs -s ${problem} ${each}`)} >&2; exit 1`
+    return wanted === 'shown'
+      ? `case $shown in ${shown}) ;; *) ${failed('does not show')};; esac`
+      : `case $shown in ${shown}) ${failed('still shows')};; esac`
   })
-  return `${file}shown=$(exportfs -s 2> /dev/null | tr -s ' \\t' ' ')
+  return `shown=$(exportfs -s 2> /dev/null | tr -s ' \\t' ' ')
 shown="
 $shown"
-${greps.join('\n')}`
+${checks.join('\n')}`
 }
 
 function restore(was: FileState): Action & { readonly title: string } {
   const title = `restore ${EXPORTS_FILE}`
-  if (was.kind !== 'file') return { title, script: `rm -f ${EXPORTS_FILE}; exportfs -ra`, asRoot: true }
+  if (was.kind !== 'file') return { title, script: reloaded(`rm -f ${EXPORTS_FILE}\n`), asRoot: true }
+  const back = `${EXPORTS_FILE}.back`
   return {
     title,
-    script: `cat > ${EXPORTS_FILE}.back && chmod ${was.mode} ${EXPORTS_FILE}.back && mv -f ${EXPORTS_FILE}.back ${EXPORTS_FILE} && exportfs -ra`,
+    script: reloaded(`cat > ${back} && chmod ${was.mode} ${back} && mv -f ${back} ${EXPORTS_FILE} || exit 1\n`),
     stdin: [bytesOf(was.text)],
     asRoot: true,
   }
@@ -177,6 +192,9 @@ export function planUnexport(host: string, own: HostFactsOfNfs): Verdict {
   const text = ownExports.text
   const isLast = foreignExports.entries.length === 0 && foreignExports.problems.length === 0
   const { script } = removeFile({ path: EXPORTS_FILE, was: ownExports })
+  const ended = parseExports(text, EXPORTS_FILE).entries.filter(
+    ({ path, client }) => !foreignExports.entries.some((entry) => entry.path === path && entry.client === client),
+  )
   return steps('differs', [
     isLast &&
       text.includes(STARTED) &&
@@ -190,7 +208,14 @@ export function planUnexport(host: string, own: HostFactsOfNfs): Verdict {
       id: 'remove',
       title: `remove ${EXPORTS_FILE} and end its exports`,
       changes: changedLines(text, ''),
-      run: { script: `${script}rmdir /etc/exports.d 2> /dev/null\nexportfs -ra`, asRoot: true },
+      run: { script: `${reloaded(script)}\nrmdir /etc/exports.d 2> /dev/null || :`, asRoot: true },
+      check: {
+        script: exportedCheck(
+          ended.map(({ path, client }) => `${path} ${client}`),
+          'hidden',
+        ),
+        asRoot: true,
+      },
     },
   ])
 }

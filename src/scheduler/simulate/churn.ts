@@ -2,6 +2,7 @@
  * Requests come and go. One that does not fit waits; whenever something leaves, waiting requests are tried again, the oldest
  * first.
  */
+import type { ResultOf } from '../../base/calculation.ts'
 import { getOrMake } from '../../base/collections.ts'
 import { MusterError } from '../../base/errors.ts'
 import { Cluster, type Placement } from '../model/cluster.ts'
@@ -12,7 +13,7 @@ import type { TracePod } from './openb-trace.ts'
 import type { TraceInput } from './replay.ts'
 import { TimeQueue } from './time-queue.ts'
 
-export type ChurnResult = ReturnType<typeof replayChurn>
+export type ChurnResult = ResultOf<ReturnType<typeof replayChurn>>
 
 /** In order of arrival. */
 type ChurnInput = TraceInput & { readonly requests: readonly TimedRequest[] }
@@ -20,7 +21,7 @@ type ChurnInput = TraceInput & { readonly requests: readonly TimedRequest[] }
 type Job = TimedRequest & { readonly shape: Shape }
 
 /** Waits are over all requests; one that is never placed waits until the last arrival. */
-export function replayChurn({ hosts, requests, mix, isLearning, createPolicy }: ChurnInput) {
+export function* replayChurn({ hosts, requests, mix, isLearning, createPolicy }: ChurnInput) {
   const cluster = new Cluster(hosts)
   const policy = createPolicy(cluster, mix)
   const leaving = new TimeQueue<Placement>()
@@ -72,6 +73,7 @@ export function replayChurn({ hosts, requests, mix, isLearning, createPolicy }: 
   }
 
   for (const timed of requests) {
+    yield
     const job: Job = { ...timed, shape: cluster.shapeOf(timed.request) }
     leaveUntil(job.arrivalS)
     if (isLearning) mix.add(job.request)

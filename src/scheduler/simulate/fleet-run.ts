@@ -23,7 +23,7 @@ const ENOUGH_FAILURES = 200
 /** The policy learns the mix from this many earlier gangs. */
 const PAST_GANGS = 5000
 
-export function runFleet({ hostCount, gangCount, seed, createPolicy, now }: FleetInput) {
+export function* runFleet({ hostCount, gangCount, seed, createPolicy, now }: FleetInput) {
   const hosts = syntheticHosts(hostCount, seed)
   const past = createSyntheticGangs(hosts, gangCount, seed + 1)
   const next = createSyntheticGangs(hosts, gangCount, seed + 2)
@@ -33,6 +33,7 @@ export function runFleet({ hostCount, gangCount, seed, createPolicy, now }: Flee
   const policy = createPolicy(cluster, mix)
   const running: (readonly Placement[])[] = []
   for (let failures = 0; running.length < gangCount && failures < ENOUGH_FAILURES; ) {
+    yield
     const gang = placeGang(cluster, policy, next())
     if (gang === undefined) failures++
     else {
@@ -44,6 +45,7 @@ export function runFleet({ hostCount, gangCount, seed, createPolicy, now }: Flee
   let placements = 0
   const startMs = now()
   for (let count = 0; count < MEASURED_GANGS && running.length > 0; count++) {
+    yield
     const leaving = Math.floor(random() * running.length)
     for (const placement of running[leaving] ?? []) cluster.release(placement)
     const last = running.pop()

@@ -1,6 +1,7 @@
 /** Gangs that come to an empty cluster of equal hosts, a window at a time; what does not fit is refused, and nothing leaves. */
 
 import * as z from 'zod'
+import type { ResultOf } from '../../base/calculation.ts'
 import { placeWindow } from '../gangs/window.ts'
 import { Cluster } from '../model/cluster.ts'
 import type { Gang, HostCapacity } from '../model/resources.ts'
@@ -18,17 +19,20 @@ export type GangInstance = {
 export const GANG_POLICIES = ['window', 'ray'] as const
 export type GangPolicyName = (typeof GANG_POLICIES)[number]
 
-export type GangResult = ReturnType<typeof runGangs>
+export type GangResult = ResultOf<ReturnType<typeof runGangs>>
 
 /** `ray` takes gangs one by one, whatever the window. */
-export function runGangs(instance: GangInstance, policy: GangPolicyName, windowSize: number) {
+export function* runGangs(instance: GangInstance, policy: GangPolicyName, windowSize: number) {
   const cluster = new Cluster(instance.hosts)
   const { gangs, name, bestKnownGpuPercent } = instance
   let placed = 0
-  if (policy === 'ray') for (const gang of gangs) placed += placeAsRay(cluster, gang) ? 1 : 0
-  else
-    for (let first = 0; first < gangs.length; first += windowSize)
-      placed += placeWindow(cluster, gangs.slice(first, first + windowSize)).size
+  const step = policy === 'ray' ? 1 : windowSize
+  for (let first = 0; first < gangs.length; first += step) {
+    yield
+    const window = gangs.slice(first, first + step)
+    if (policy === 'window') placed += placeWindow(cluster, window).size
+    else for (const gang of window) placed += placeAsRay(cluster, gang) ? 1 : 0
+  }
   const gpuPercent = (100 * cluster.usedGpuMilli) / Math.max(1, cluster.totalGpuMilli)
   const ratioToBest = bestKnownGpuPercent ? gpuPercent / bestKnownGpuPercent : undefined
   return { name, gpuPercent, ratioToBest, placed, gangs: gangs.length }

@@ -1,6 +1,7 @@
 /** Jobs come, wait, run and end under the planner of the job queue. */
 
 import * as z from 'zod'
+import type { ResultOf } from '../../base/calculation.ts'
 import { MusterError } from '../../base/errors.ts'
 import { findGang, gpuOf } from '../gangs/place-gang.ts'
 import { Cluster } from '../model/cluster.ts'
@@ -22,12 +23,12 @@ type QueueRunInput = {
   readonly isFairShare: boolean
 }
 
-export type QueueRunResult = ReturnType<typeof runQueue>
+export type QueueRunResult = ResultOf<ReturnType<typeof runQueue>>
 
 type Event = { readonly kind: 'end'; readonly job: QueueRunJob; readonly startS: number } | { readonly kind: 'replan' }
 
 /** `impossible`: jobs that never fit on these hosts. */
-export function runQueue(input: QueueRunInput) {
+export function* runQueue(input: QueueRunInput) {
   const { hosts, reservations = [], isPreempting, isFairShare } = input
   const cluster = new Cluster(hosts)
   const jobs = input.jobs
@@ -51,6 +52,7 @@ export function runQueue(input: QueueRunInput) {
     share.charge(job.user, size * (nowS - active.startS), nowS)
   }
   for (;;) {
+    yield
     const nowS = events.next(jobs[next]?.submitS)
     if (nowS === Number.POSITIVE_INFINITY) break
     for (let event = events.first(); event?.timeS === nowS; event = events.first()) {

@@ -2,13 +2,14 @@
  * The published experiment: requests come one at a time, are placed or dropped, and nothing leaves. What counts is the part of
  * all GPUs in use by the time that a given part was requested.
  */
+import type { ResultOf } from '../../base/calculation.ts'
 import { getOrMake } from '../../base/collections.ts'
 import { Cluster } from '../model/cluster.ts'
 import type { WorkloadMix } from '../model/mix.ts'
 import type { HostCapacity, ResourceRequest } from '../model/resources.ts'
 import type { PlacementPolicy } from '../policies/scored-policy.ts'
 
-export type ReplayResult = ReturnType<typeof replayArrivals>
+export type ReplayResult = ResultOf<ReturnType<typeof replayArrivals>>
 
 export type TraceInput = {
   readonly hosts: readonly HostCapacity[]
@@ -28,14 +29,15 @@ type ReplayInput = TraceInput & {
  * `curve`: by percent of the GPUs requested, percent in use, averaged over the requests of that percent. `durationsUs`: per
  * decision, placing included, in order of arrival.
  */
-export function replayArrivals({ hosts, arrivals, mix, isLearning = false, createPolicy, now }: ReplayInput) {
+export function* replayArrivals({ hosts, arrivals, mix, isLearning = false, createPolicy, now }: ReplayInput) {
   const cluster = new Cluster(hosts)
   const policy = createPolicy(cluster, mix)
   const buckets = new Map<number, { sum: number; count: number }>()
   const durationsUs = new Float64Array(arrivals.length)
   let askedMilli = 0
   let dropped = 0
-  arrivals.forEach((request, index) => {
+  for (const [index, request] of arrivals.entries()) {
+    yield
     if (isLearning) mix.add(request)
     const start = now()
     const shape = cluster.shapeOf(request)
@@ -48,7 +50,7 @@ export function replayArrivals({ hosts, arrivals, mix, isLearning = false, creat
     const bucket = getOrMake(buckets, percent, () => ({ sum: 0, count: 0 }))
     bucket.sum += Math.round((cluster.usedGpuMilli / cluster.totalGpuMilli) * 10_000) / 100
     bucket.count++
-  })
+  }
   const curve = new Map([...buckets].map(([percent, { sum, count }]) => [percent, sum / count]))
   return { curve, placements: cluster.placementCount, dropped, durationsUs, cluster }
 }

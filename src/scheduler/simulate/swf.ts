@@ -1,14 +1,15 @@
 /** Logs in the Standard Workload Format under a queue policy: how long jobs wait, and how much of the machine is used. */
+import type { ResultOf } from '../../base/calculation.ts'
 import { MusterError } from '../../base/errors.ts'
 import type { QueuedJob, QueuePolicy, RunningJob } from '../queue/queue-policies.ts'
 import { TimeQueue, waitFigures } from './time-queue.ts'
 
-export type SwfResult = ReturnType<typeof runLog>
+export type SwfResult = ResultOf<ReturnType<typeof runLog>>
 
 const MOMENTS = 120
 
 /** `tooWide`: jobs wider than the machine, which are left out. */
-export function runLog(log: readonly TimedJob[], processors: number, policy: QueuePolicy) {
+export function* runLog(log: readonly TimedJob[], processors: number, policy: QueuePolicy) {
   const jobs = log.filter(({ width }) => width <= processors)
   const startsS = new Map<number, number>()
   const ends = new TimeQueue<{ readonly job: TimedJob; readonly running: RunningJob }>()
@@ -17,6 +18,7 @@ export function runLog(log: readonly TimedJob[], processors: number, policy: Que
   let free = processors
   let next = 0
   for (;;) {
+    yield
     const nowS = ends.next(jobs[next]?.submitS)
     if (nowS === Number.POSITIVE_INFINITY) break
     let hasEndedEarly = false

@@ -80,10 +80,10 @@ export type WatchRows = {
 
 function neighbour<R>(rows: readonly R[], isSelected: (row: R) => boolean, by: number): R | undefined {
   const at = rows.findIndex(isSelected)
-  return rows[at < 0 ? 0 : Math.max(0, Math.min(rows.length - 1, at + by))]
+  return rows[Math.max(0, Math.min(rows.length - 1, at + by))]
 }
 
-/** Rows down from the selected one, or the first row where none is selected. */
+/** Rows down from the selected one, or from above the first row where none is selected. */
 export function moveSelection(view: WatchView, rows: WatchRows, by: number): WatchView {
   if (view.isDetailed) return { ...view, pid: neighbour(rows.processes, ({ pid }) => pid === view.pid, by)?.pid }
   return { ...view, selected: neighbour(rows.hosts, ({ host }) => host === view.selected, by)?.host }

@@ -9,6 +9,7 @@ import { bundleKey } from '../../../src/scheduler/jobs/orders.ts'
 import { gangOf } from '../../../src/scheduler/jobs/plan-jobs.ts'
 import type { Strategy } from '../../../src/scheduler/model/resources.ts'
 import { runQueue } from '../../../src/scheduler/simulate/queue-run.ts'
+import { atOnce } from '../../support/at-once.ts'
 import { honestJob } from '../../support/honest-job.ts'
 import { formatNumber, formatPair, type Row } from '../support/statistics.ts'
 import type { Place, Resources } from './place.ts'
@@ -148,21 +149,23 @@ function simulate(jobs: readonly Submitted[], count: number, cpu: number, gpu: n
     memoryBytes: 2 ** 30,
     gpus: Array.from({ length: gpu }, () => ''),
   }))
-  const { gpuPercent } = runQueue({
-    hosts,
-    jobs: jobs.map(({ id, part: { spec, runS } }) => ({
-      order: id,
-      gang: gangOf(spec),
-      user: 'bench',
-      submitS: 0,
-      priority: 0,
-      estimateS: spec.estimateS,
-      runS,
-      isPreemptible: false,
-    })),
-    isPreempting: false,
-    isFairShare: false,
-  })
+  const { gpuPercent } = atOnce(
+    runQueue({
+      hosts,
+      jobs: jobs.map(({ id, part: { spec, runS } }) => ({
+        order: id,
+        gang: gangOf(spec),
+        user: 'bench',
+        submitS: 0,
+        priority: 0,
+        estimateS: spec.estimateS,
+        runS,
+        isPreemptible: false,
+      })),
+      isPreempting: false,
+      isFairShare: false,
+    }),
+  )
   return gpuPercent
 }
 

@@ -7,6 +7,7 @@ import { planQueue, type QueueSnapshot } from '../../../../src/scheduler/plan/pl
 import type { ActiveJob, WaitingJob } from '../../../../src/scheduler/plan/predict.ts'
 import { FairShare } from '../../../../src/scheduler/plan/turn.ts'
 import { type QueueRunJob, type QueueRunResult, runQueue } from '../../../../src/scheduler/simulate/queue-run.ts'
+import { atOnce } from '../../../support/at-once.ts'
 import { randomRuns } from '../../../support/random-runs.ts'
 
 const DAY_S = 86_400
@@ -273,7 +274,7 @@ describe('any sequence of jobs', () => {
     fc.assert(
       fc.property(anyJobs, fc.boolean(), fc.boolean(), (rows, isPreempting, isFairShare) => {
         const jobs = jobsOf(rows)
-        const run = (): QueueRunResult => runQueue({ hosts: hosts(2), jobs, isPreempting, isFairShare })
+        const run = (): QueueRunResult => atOnce(runQueue({ hosts: hosts(2), jobs, isPreempting, isFairShare }))
         const result = run()
         expect(result.jobs + result.impossible).toBe(jobs.length)
         expect(run()).toEqual(result)

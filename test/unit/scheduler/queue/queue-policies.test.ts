@@ -4,6 +4,7 @@ import type { QueuedJob, QueueState } from '../../../../src/scheduler/queue/queu
 import { FreeProfile, QUEUE_POLICIES, type QueuePolicyName } from '../../../../src/scheduler/queue/queue-policies.ts'
 import type { TimedJob } from '../../../../src/scheduler/simulate/swf.ts'
 import { runLog } from '../../../../src/scheduler/simulate/swf.ts'
+import { atOnce } from '../../../support/at-once.ts'
 
 const NAMES = Object.keys(QUEUE_POLICIES) as QueuePolicyName[]
 const PROCESSORS = 8
@@ -21,13 +22,15 @@ function jobsOf(rows: readonly Row[]): readonly TimedJob[] {
 function startsOf(name: QueuePolicyName, jobs: readonly TimedJob[]): ReadonlyMap<number, number> {
   const policy = QUEUE_POLICIES[name]()
   const starts = new Map<number, number>()
-  runLog(jobs, PROCESSORS, {
-    choose: (state) => {
-      const chosen = policy.choose(state)
-      for (const { order } of chosen) starts.set(order, state.nowS)
-      return chosen
-    },
-  })
+  atOnce(
+    runLog(jobs, PROCESSORS, {
+      choose: (state) => {
+        const chosen = policy.choose(state)
+        for (const { order } of chosen) starts.set(order, state.nowS)
+        return chosen
+      },
+    }),
+  )
   return starts
 }
 
@@ -150,14 +153,17 @@ describe('any sequence of jobs', () => {
         const policy = QUEUE_POLICIES.conservative()
         const promised = new Map<number, number | undefined>()
         const starts = new Map<number, number>()
-        runLog(jobs, PROCESSORS, {
-          choose: (state) => {
-            for (const [order, startS] of expectedStartsS(state)) if (!promised.has(order)) promised.set(order, startS)
-            const chosen = policy.choose(state)
-            for (const { order } of chosen) starts.set(order, state.nowS)
-            return chosen
-          },
-        })
+        atOnce(
+          runLog(jobs, PROCESSORS, {
+            choose: (state) => {
+              for (const [order, startS] of expectedStartsS(state))
+                if (!promised.has(order)) promised.set(order, startS)
+              const chosen = policy.choose(state)
+              for (const { order } of chosen) starts.set(order, state.nowS)
+              return chosen
+            },
+          }),
+        )
         expect(new Map([...starts].sort(byOrder))).toEqual(new Map([...promised].sort(byOrder)))
       }),
     )
@@ -175,17 +181,19 @@ describe('any sequence of jobs', () => {
         const jobs = jobsOf(rows.map(([submitted, runs, width]) => [submitted * 600, runs * 600, width]))
         const policy = QUEUE_POLICIES[name]()
         const promised = new Map<number, number>()
-        runLog(jobs, PROCESSORS, {
-          choose: (state) => {
-            const head = state.waiting[0]
-            const startS = head && expectedStartsS(state).get(head.order)
-            if (head && startS !== undefined && state.nowS - head.submitS > oldS) {
-              expect(startS).toBeLessThanOrEqual(promised.get(head.order) ?? startS)
-              promised.set(head.order, startS)
-            }
-            return policy.choose(state)
-          },
-        })
+        atOnce(
+          runLog(jobs, PROCESSORS, {
+            choose: (state) => {
+              const head = state.waiting[0]
+              const startS = head && expectedStartsS(state).get(head.order)
+              if (head && startS !== undefined && state.nowS - head.submitS > oldS) {
+                expect(startS).toBeLessThanOrEqual(promised.get(head.order) ?? startS)
+                promised.set(head.order, startS)
+              }
+              return policy.choose(state)
+            },
+          }),
+        )
       }),
     )
   })

@@ -3,6 +3,7 @@ import { WorkloadMix } from '../../../../src/scheduler/model/mix.ts'
 import type { HostCapacity, ResourceRequest } from '../../../../src/scheduler/model/resources.ts'
 import { createPolicy } from '../../../../src/scheduler/policies/policies.ts'
 import { layOver, replayChurn, type TimedRequest } from '../../../../src/scheduler/simulate/churn.ts'
+import { atOnce } from '../../../support/at-once.ts'
 import { pressTogether } from '../../../support/press-together.ts'
 
 const hostsOf = (gpus: number): HostCapacity[] => [
@@ -69,13 +70,15 @@ describe('a compressed trace', () => {
 
 describe('requests that come and go', () => {
   const replay = (requests: readonly TimedRequest[], gpus: number) =>
-    replayChurn({
-      hosts: hostsOf(gpus),
-      requests,
-      mix: new WorkloadMix(),
-      isLearning: false,
-      createPolicy: (cluster, mix) => createPolicy('first-fit', cluster, mix, 1),
-    })
+    atOnce(
+      replayChurn({
+        hosts: hostsOf(gpus),
+        requests,
+        mix: new WorkloadMix(),
+        isLearning: false,
+        createPolicy: (cluster, mix) => createPolicy('first-fit', cluster, mix, 1),
+      }),
+    )
   const timed = (gpuCount: number, arrivalS: number, durationS: number): TimedRequest => ({
     request: requestOf(gpuCount),
     arrivalS,

@@ -6,12 +6,13 @@ import { describe, expect, test } from 'vitest'
 import { QUEUE_POLICIES, type QueuePolicyName } from '../../../../src/scheduler/queue/queue-policies.ts'
 import { type GangPolicyName, parseGangInstances, runGangs } from '../../../../src/scheduler/simulate/gang-instances.ts'
 import { parseWorkloadLog, runLog, scaleSubmitTimes } from '../../../../src/scheduler/simulate/swf.ts'
+import { atOnce } from '../../../support/at-once.ts'
 
 const FIXTURES = join(import.meta.dirname, '../../../fixtures/queue')
 
 describe('the beginning of the NASA iPSC log, submitted 2.5 times as fast', () => {
   const { jobs } = parseWorkloadLog(gunzipSync(readFileSync(join(FIXTURES, 'nasa-3000.swf.gz'))).toString())
-  const run = (name: QueuePolicyName) => runLog(scaleSubmitTimes(jobs, 0.4), 128, QUEUE_POLICIES[name]())
+  const run = (name: QueuePolicyName) => atOnce(runLog(scaleSubmitTimes(jobs, 0.4), 128, QUEUE_POLICIES[name]()))
 
   test('gives the known results for published policies', () => {
     const rows = (['fcfs', 'easy', 'conservative', 'sjf'] as const).map((name) => {
@@ -38,7 +39,7 @@ describe('the beginning of the NASA iPSC log, submitted 2.5 times as fast', () =
 describe('gangs', () => {
   const instances = parseGangInstances(readFileSync(join(FIXTURES, 'gangs.json'), 'utf8'))
   const ratios = (policy: GangPolicyName, window: number) =>
-    instances.map((instance) => runGangs(instance, policy, window).ratioToBest ?? 0)
+    instances.map((instance) => atOnce(runGangs(instance, policy, window)).ratioToBest ?? 0)
 
   test('a window comes close to the best known result', () => {
     expect(Math.min(...ratios('window', 64))).toBeGreaterThan(0.99)

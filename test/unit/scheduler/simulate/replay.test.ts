@@ -6,6 +6,7 @@ import { WorkloadMix } from '../../../../src/scheduler/model/mix.ts'
 import { createPolicy, type PolicyName } from '../../../../src/scheduler/policies/policies.ts'
 import { inRankOrder, parseNodes, parsePods, parseSequence } from '../../../../src/scheduler/simulate/openb-trace.ts'
 import { type ReplayResult, replayArrivals } from '../../../../src/scheduler/simulate/replay.ts'
+import { atOnce } from '../../../support/at-once.ts'
 
 const FIXTURES = join(import.meta.dirname, '../../../fixtures/openb')
 const unzip = (file: string) => gunzipSync(readFileSync(join(FIXTURES, file))).toString('utf8')
@@ -29,14 +30,16 @@ function replayOnce(name: PolicyName): ReplayResult {
 }
 
 function replay(name: PolicyName, { isLearning = false, limit = sequence.pods.length } = {}): ReplayResult {
-  return replayArrivals({
-    hosts,
-    arrivals: sequence.pods.slice(0, limit).map((row) => pods[row]!.request),
-    mix: isLearning ? new WorkloadMix() : WorkloadMix.of(pods.map(({ request }) => request)),
-    isLearning,
-    createPolicy: (cluster, mix) => createPolicy(name, cluster, mix, 42),
-    now: () => 0,
-  })
+  return atOnce(
+    replayArrivals({
+      hosts,
+      arrivals: sequence.pods.slice(0, limit).map((row) => pods[row]!.request),
+      mix: isLearning ? new WorkloadMix() : WorkloadMix.of(pods.map(({ request }) => request)),
+      isLearning,
+      createPolicy: (cluster, mix) => createPolicy(name, cluster, mix, 42),
+      now: () => 0,
+    }),
+  )
 }
 
 describe('the published experiment', { timeout: TIMEOUT_MS }, () => {
@@ -80,13 +83,15 @@ describe('the published experiment', { timeout: TIMEOUT_MS }, () => {
 it('counts a request that makes half a percent full to the even percent', () => {
   const request = { cpuMilli: 0, memoryBytes: 0, gpuCount: 1, gpuMilli: 1000 }
   const gpus = Array.from({ length: 200 }, () => 'A')
-  const { curve } = replayArrivals({
-    hosts: [{ name: 'n0', cpuMilli: 1, memoryBytes: 1, gpus }],
-    arrivals: Array.from({ length: 5 }, () => request),
-    mix: new WorkloadMix(),
-    createPolicy: (cluster, mix) => createPolicy('first-fit', cluster, mix, 1),
-    now: () => 0,
-  })
+  const { curve } = atOnce(
+    replayArrivals({
+      hosts: [{ name: 'n0', cpuMilli: 1, memoryBytes: 1, gpus }],
+      arrivals: Array.from({ length: 5 }, () => request),
+      mix: new WorkloadMix(),
+      createPolicy: (cluster, mix) => createPolicy('first-fit', cluster, mix, 1),
+      now: () => 0,
+    }),
+  )
   expect([...curve]).toEqual([
     [0, 0.5],
     [1, 1],

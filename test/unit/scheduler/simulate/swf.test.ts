@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { QUEUE_POLICIES } from '../../../../src/scheduler/queue/queue-policies.ts'
 import { parseWorkloadLog, runLog, scaleSubmitTimes } from '../../../../src/scheduler/simulate/swf.ts'
+import { atOnce } from '../../../support/at-once.ts'
 
 const REST = '-1 -1 -1 -1 -1 -1 -1 -1 -1'
 const LOG = `; Version: 2.2
@@ -39,7 +40,7 @@ describe('a workload log', () => {
 
 test('computes waits, slowdowns and utilisation as defined', () => {
   const { jobs } = parseWorkloadLog(LOG)
-  const { queueLengths, ...result } = runLog(jobs, 8, QUEUE_POLICIES.fcfs())
+  const { queueLengths, ...result } = atOnce(runLog(jobs, 8, QUEUE_POLICIES.fcfs()))
   // Starts 0, 100, 150; the last ends at 170.
   expect(result).toEqual({
     jobs: 3,
@@ -50,5 +51,5 @@ test('computes waits, slowdowns and utilisation as defined', () => {
     utilisationPercent: (100 * (600 + 400 + 40)) / (8 * 170),
   })
   expect(Math.max(...queueLengths)).toBe(2)
-  expect(runLog(jobs, 8, QUEUE_POLICIES.easy())).toMatchObject({ averageWaitS: 80 / 3, maximumWaitS: 80 })
+  expect(atOnce(runLog(jobs, 8, QUEUE_POLICIES.easy()))).toMatchObject({ averageWaitS: 80 / 3, maximumWaitS: 80 })
 })

@@ -213,6 +213,7 @@ describe('keys of the watched hosts', () => {
   it('select a host, show its charts, and go back', () => {
     const press = (view: WatchView, label: string) => changeWatch(view, { hosts, processes: [] }, label)
     expect(press(FIRST_VIEW, 'Down')).toMatchObject({ selected: 'm1' })
+    expect(press(FIRST_VIEW, 'G')).toMatchObject({ selected: hosts.at(-1)?.host })
     expect(press({ ...FIRST_VIEW, selected: 'm1' }, 'j')).toMatchObject({ selected: 'm2' })
     const page = press({ ...FIRST_VIEW, selected: 'm2' }, 'Enter')
     expect(page).toMatchObject({ selected: 'm2', isDetailed: true })
