@@ -89,6 +89,8 @@ export type BlockStyle = {
   readonly isChosen: boolean
   /** In the first row of a block that is free. */
   readonly freeText?: string
+  /** No job holds the block, but it is in use: lines about that. */
+  readonly takenLines?: readonly string[] | undefined
 }
 
 /** The fewest columns for a letter with a name. */
@@ -107,6 +109,8 @@ export function blockRows(
     { length: height },
     (_, row): Row =>
       widths.map(({ job, width: columns }, index) => {
+        if (job === undefined && block.takenLines !== undefined)
+          return { text: takenText(columns, block.takenLines[row] ?? ''), style: takenStyle(block) }
         if (job === undefined)
           return {
             text: freeText(columns, row, height, widths.length === 1 ? block.freeText : ''),
@@ -122,6 +126,16 @@ function freeText(columns: number, row: number, height: number, label = ''): str
   if (height === 1) return '·'.repeat(columns)
   const dots = (row % 2 === 0 ? '·   ' : '  · ').repeat(Math.ceil(columns / 4)).slice(0, columns)
   return row > 0 || label === '' || label.length + 2 > columns ? dots : `${label} ${dots.slice(label.length + 1)}`
+}
+
+const takenText = (columns: number, line: string): string => {
+  const text = line === '' ? '' : clip(`${line} `, columns)
+  return text + TAKEN.repeat(columns - text.length)
+}
+const TAKEN = '▒'
+
+function takenStyle(block: BlockStyle): Style {
+  return block.isChosen ? freeStyle(block) : styleOf(block.theme.danger)
 }
 
 function freeStyle({ theme, isChosen }: BlockStyle): Style {
@@ -167,7 +181,7 @@ export const PAST_WORDS = {
   idle: ['▁', 'held, idle'],
   held: ['─', 'held, use unknown'],
   free: ['·', 'free'],
-  taken: ['▒', 'used without a job'],
+  taken: [TAKEN, 'used without a job'],
 } as const
 
 export function pastStyle(past: PastCell['past'], theme: Theme): Style {
@@ -199,7 +213,7 @@ function pastSign({ past, busy }: PastCell, above: number, height: number, isLas
   if (past === 'used' || (past === 'taken' && height > 1)) {
     const eighths = Math.max(1, Math.round(busy * height * 8)) - above * 8
     const sign = LEVELS[Math.max(0, Math.min(8, eighths))] ?? ' '
-    return past === 'taken' && sign !== ' ' ? '▒' : sign
+    return past === 'taken' && sign !== ' ' ? TAKEN : sign
   }
   return isLast && past !== 'unknown' ? PAST_WORDS[past][0] : ' '
 }
