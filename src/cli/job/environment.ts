@@ -43,6 +43,9 @@ export function parseJobEnvironment(word: string, declared: EnvironmentSpec | un
   throw new MusterError('usage', `--from-env ${printable(word)}: it takes ${FORMS}`)
 }
 
+/** As `parseJobEnvironment` takes it. */
+export const wordOf = ({ kind, name }: JobEnvironment): string => `${kind}:${name}`
+
 /** Enters the environment of a launched job, whose launcher has to be in it. @throws MusterError 'usage' for an image. */
 export function setUpOf(environment: JobEnvironment): string {
   if (environment.kind === 'image')

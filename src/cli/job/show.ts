@@ -123,7 +123,8 @@ Examples:
     const lines: (readonly [string, string])[] = [
       ['job', String(id)],
       ['name', spec.name],
-      ['command', spec.command],
+      ['command', spec.typed?.command ?? spec.command],
+      ...(spec.typed === undefined ? [] : [['environment', spec.typed.fromEnv] as const]),
       ['state', state.kind],
       ['user', `${job.user}, priority ${job.priority}`],
       ['requests', requestText(job)],
@@ -172,7 +173,7 @@ export function preflightWords(job: Job, queue: OpenQueue): readonly string[] {
   return [...groups.values()].map((group) => {
     const [{ cause = '', hint = '' } = {}] = group
     const where = group.map(({ host, detail }) => (detail === undefined ? host : `${host} ${detail}`))
-    return `${cause} (${where.join(', ')}). ${hint}`
+    return `${cause} (${where.join(', ')}).${hint === '' ? '' : ` ${hint}`}`
   })
 }
 

@@ -40,7 +40,7 @@ import { notice } from '../output/notices.ts'
 import { parseIds, withJobs, withRequest } from './arguments.ts'
 import { reportChanges } from './change.ts'
 import { ENGINES, openEngines } from './engines.ts'
-import { inEnvironment, type JobEnvironment, parseJobEnvironment, setUpOf } from './environment.ts'
+import { inEnvironment, type JobEnvironment, parseJobEnvironment, setUpOf, wordOf } from './environment.ts'
 import {
   addressesOf,
   downWords,
@@ -318,6 +318,7 @@ function specOf(
       silence: options.silent,
       metrics: metrics.length === 0 ? undefined : metrics,
       image,
+      typed: inside === undefined ? undefined : { command: own, fromEnv: wordOf(inside) },
     }),
     ...launchPart(options, { bundles: options.bundles, request, ...engine }, setUp, inventory),
     // Its --needs come before those of its launcher.

@@ -2,7 +2,9 @@
  * Facts about a host, read without changing it. One command reads all facts of a host; a fact that cannot be read is
  * unknown, with the reason.
  */
+
 import { printable } from '../../base/printable.ts'
+import { READ_STAT } from '../../base/proc-stat.ts'
 import { formatOutcome, type RunOutcome } from '../run/outcome.ts'
 import { type OpsHosts, reasonOfResult, type ScriptResult } from './host-port.ts'
 
@@ -216,12 +218,12 @@ answers() {
     next=$?
   done
 }
-fell() {
+${READ_STAT}fell() {
   doomed=' '; before=
   for child; do
-    if read -r words < "/proc/$child/stat"; then
-      words=\${words##*) }; words=\${words#* }
-      [ "\${words%% *}" = $$ ] || continue
+    if read_stat "/proc/$child/stat"; then
+      s=\${s##*) }; s=\${s#* }
+      [ "\${s%% *}" = $$ ] || continue
     elif [ -d /proc/self ]; then continue
     fi
     kill -STOP "$child"; doomed=" $child$doomed"
@@ -230,10 +232,10 @@ fell() {
   until [ "$doomed" = "$before" ]; do
     before=$doomed
     for stat in /proc/[0-9]*/stat; do
-      read -r words < "$stat" || continue
-      child=\${words%% *}; words=\${words##*) }; words=\${words#* }
+      read_stat "$stat" || continue
+      child=\${s%% *}; s=\${s##*) }; s=\${s#* }
       case $doomed in *" $child "*) continue;; esac
-      case $doomed in *" \${words%% *} "*) kill -STOP "$child"; doomed=" $child$doomed";; esac
+      case $doomed in *" \${s%% *} "*) kill -STOP "$child"; doomed=" $child$doomed";; esac
     done
   done
   # Children first: once they are gone, no parent waits any more.

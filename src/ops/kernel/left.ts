@@ -6,6 +6,7 @@
 import { defined } from '../../base/defined.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import type { LeftKind, LeftSearch } from '../../base/left.ts'
+import { EACH_STAT } from '../../base/proc-stat.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { type Area, type AreaFacts, areaOf, type Declared } from './area.ts'
 import type { AnyFacts, Fact, FactSet, HostFacts, Known, KnownFacts } from './fact.ts'
@@ -179,9 +180,9 @@ const ENCODE = `left_encode() {
  * search itself is excluded: the processes of its session, and those that started it, have its script in their arguments.
  */
 export const LEFT_HOLDER = `left_asking() {
-  cat /proc/[0-9]*/stat 2> /dev/null | awk -v self=$$ '
-    { pid = $1; rest = $0; sub(/^.*\\) /, "", rest); if (split(rest, word, " ") < 4) next
-      parent[pid] = word[2]; session[pid] = word[4] }
+  cat /proc/[0-9]*/stat 2> /dev/null | LC_ALL=C awk -v self=$$ '
+    ${EACH_STAT}
+    { parent[pid] = stat[2]; session[pid] = stat[4] }
     END {
       for (pid in session) if (session[pid] == session[self]) print pid
       for (pid = parent[self]; pid > 1; pid = parent[pid]) print pid

@@ -186,9 +186,8 @@ members() {
 # The same with all that they started.
 family() {
   for f in /proc/[0-9]*/stat; do
-    words=; while read -r line; do words="$words$line "; done 2> /dev/null < "$f"
-    [ -n "$words" ] || continue
-    pid=\${words%% *}; set -- \${words##*) }
+    read_stat "$f" || continue
+    pid=\${s%% *}; set -- \${s##*) }
     [ "$1" = Z ] || echo "$pid $2 \${20}"
   done | awk -v roots="$(echo $roots)" '
     { parent[$1] = $2; ticks[$1] = $3 }
@@ -201,8 +200,8 @@ family() {
 }
 living() {
   for each in "$@"; do
-    read -r words 2> /dev/null < "/proc/\${each%:*}/stat" || continue
-    set -- \${words##*) }
+    read_stat "/proc/\${each%:*}/stat" || continue
+    set -- \${s##*) }
     [ "$1" = Z ] || [ "\${20}" != "\${each#*:}" ] || echo "$each"
   done
 }

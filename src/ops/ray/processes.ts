@@ -3,6 +3,7 @@
  * clusters; here a process counts by the path of a program of Ray among its first words, and belongs to a cluster by a whole
  * argument with its address.
  */
+import { READ_STAT } from '../../base/proc-stat.ts'
 import type { Fact } from '../kernel/fact.ts'
 
 /** `helper`: monitors, dashboard, agents, workers that have not taken their title yet. */
@@ -31,11 +32,11 @@ const ARGUMENT = '^--(gcs-address|address|gcs_server_port|node-ip-address|node_i
  * The shell function `list_ray`: a line for each, `PID TICKS UID PROGRAM ARGUMENT…`; ticks since the machine's start tell a process
  * from a later one with its pid (proc_pid_stat(5)). The rest of the command lines, tens of kilobytes, stays on the host.
  */
-export const LIST_RAY = `list_ray() {
+export const LIST_RAY = `${READ_STAT}list_ray() {
   for f in $(grep -l -a -e --gcs_server_port= -e --gcs-address= -e ${CLIENT_SERVER} /proc/[0-9]*/cmdline 2> /dev/null); do
     d=\${f%/cmdline}
-    uid=$(stat -c %u "$d" 2> /dev/null) && read -r words 2> /dev/null < "$d/stat" || continue
-    set -- \${words##*) }
+    uid=$(stat -c %u "$d" 2> /dev/null) && read_stat "$d/stat" || continue
+    set -- \${s##*) }
     [ "$1" != Z ] || continue
     said=$(tr ' \\000' '_\\n' 2> /dev/null < "$f" | awk '
       NR <= 5 && program == "" && ($0 ~ "${PROGRAM}" || $0 == "${CLIENT_SERVER}") { program = $0; sub(".*/", "", program) }

@@ -3,6 +3,7 @@
  * by pid. And the munge key, which travels from the controller through this program's memory: it is in no argument and no output
  * that is shown. What Muster made or enabled is in a record on the host.
  */
+import { EACH_STAT, READ_STAT } from '../../base/proc-stat.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { MADE_BY_MUSTER } from '../kernel/files.ts'
 import type { Action } from '../kernel/operation.ts'
@@ -25,13 +26,13 @@ export const HAS_SYSTEMD = `has_systemd() { [ -d /run/systemd/system ] && comman
 `
 
 /** `daemon_list` prints `NAME PID TICKS` for each daemon and each slurmstepd of this host, not those of its containers. */
-export const DAEMON_LIST = `daemon_list() {
+export const DAEMON_LIST = `${READ_STAT}daemon_list() {
   space=$(readlink /proc/$$/ns/pid)
   for each in /proc/[0-9]*/stat; do
-    read -r words 2> /dev/null < "$each" || continue
-    name=\${words#*(}; name=\${name%%)*}
+    read_stat "$each" || continue
+    name=\${s#*(}; name=\${name%%)*}
     case $name in munged | slurmctld | slurmd | slurmstepd) ;; *) continue;; esac
-    pid=\${words%% *}; set -- \${words##*) }
+    pid=\${s%% *}; set -- \${s##*) }
     [ "$1" != Z ] || continue
     there=$(readlink "/proc/$pid/ns/pid" 2> /dev/null) && [ "$there" != "$space" ] && continue
     echo "$name $pid \${20}"
@@ -187,8 +188,9 @@ fi
 stop_daemon slurmd ${DAEMONS.slurmd.unit}
 rest=$(steps)
 if [ -n "$rest" ]; then
-  cat /proc/[0-9]*/stat 2> /dev/null | awk -v roots="$(echo $rest)" '
-    { pid = $1; line = $0; sub(/^.*\\) /, "", line); split(line, word, " "); parent[pid] = word[2] }
+  cat /proc/[0-9]*/stat 2> /dev/null | LC_ALL=C awk -v roots="$(echo $rest)" '
+    ${EACH_STAT}
+    { parent[pid] = stat[2] }
     END {
       count = split(roots, list, " "); for (i = 1; i <= count; i++) found[list[i]] = 1
       do { more = 0; for (pid in parent) if (!(pid in found) && (parent[pid] in found)) { found[pid] = 1; more = 1 } } while (more)

@@ -4,10 +4,12 @@
  * is identified by boot, process and start time. It survives Muster, and reports its start and end (`+KEY …`) while the shell that
  * started it lives. `true >FILE` creates a file; a failing `: >FILE` would end the shell.
  */
+
 import { getOrMake } from '../../base/collections.ts'
 import { defined } from '../../base/defined.ts'
 import { JOBS_DIRECTORY } from '../../base/left.ts'
 import { printable } from '../../base/printable.ts'
+import { EACH_STAT, READ_STAT } from '../../base/proc-stat.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Said } from '../launch/launcher.ts'
 import { parseRankEnd, RANK_PROGRAM, type RankEnd, type UpClock, WHY_FUNCTION } from '../launch/rank.ts'
@@ -105,7 +107,7 @@ alive() {
     identified "$1" || return 2
   }
   [ "$o" = "$boot" ] || return 2
-  { read -r s <"/proc/$p/stat"; } 2>/dev/null || return 1
+  read_stat "/proc/$p/stat" || return 1
   s=\${s##*) }; set -- $s
   [ "$1" != Z ] && [ "\${20}" = "$t" ]
 }
@@ -480,9 +482,9 @@ const MOST_ENVIRONMENT = 131_072
  * an impossible time is ignored (`marked`). `q`: the process group that got TERM as a whole. The text contains no apostrophe.
  * Only numbers are evaluated, as processes may have any name.
  */
-const END_FUNCTIONS = `state() {
+const END_FUNCTIONS = `${READ_STAT}state() {
   case $1 in ""|*[!0-9]*) return 1;; esac
-  s=; { read -r s <"/proc/$1/stat"; } 2>/dev/null
+  read_stat "/proc/$1/stat"
   set -- \${s##*) }
   parent=$2 group=$3 session=$4 born=\${20}
   case $1 in ""|Z|X) return 1;; esac
@@ -496,10 +498,12 @@ marked() {
 }
 scan() {
   own= blind=
-  eval "$(head -q -n 1 /proc/[0-9]*/stat | LC_ALL=C awk "
-    function add(group) { of[group] = of[group] \\" \\" n }
-    { n = \\$1; if (!sub(/.*\\) /, \\"\\") || \\$1 ~ /[ZX]/) next }
-    n \\$2 \\$3 \\$4 ~ /^[0-9]+\\$/ { kids[\\$2] = kids[\\$2] \\" \\" n; add(\\$4); if (\\$3 != \\$4) add(\\$3) }
+  eval "$(cat /proc/[0-9]*/stat 2>/dev/null | LC_ALL=C awk "
+    function add(group) { of[group] = of[group] \\" \\" pid }
+    ${EACH_STAT.replace(/[$"]/g, '\\$&')}
+    stat[1] !~ /[ZX]/ && pid stat[2] stat[3] stat[4] ~ /^[0-9]+\\$/ {
+      kids[stat[2]] = kids[stat[2]] \\" \\" pid; add(stat[4]); if (stat[3] != stat[4]) add(stat[3])
+    }
     END {
       for (n in kids) print \\"kids_\\" n \\"=\\\\\\"\\" kids[n] \\"\\\\\\"\\"
       for (n in of) print \\"of_\\" n \\"=\\\\\\"\\" of[n] \\"\\\\\\"\\"

@@ -19,6 +19,8 @@ export type JobSpec = {
   readonly name: string
   /** For `sh -c` in each bundle. */
   readonly command: string
+  /** For people: the command without what enters its environment, and the word for that. */
+  readonly typed?: { readonly command: string; readonly fromEnv: string }
   readonly environment: Readonly<Record<string, string>>
   /** On the host; undefined: the home directory. */
   readonly directory?: string

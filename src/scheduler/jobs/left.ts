@@ -3,6 +3,7 @@
  */
 
 import { JOBS_DIRECTORY, type LeftSearch } from '../../base/left.ts'
+import { READ_STAT } from '../../base/proc-stat.ts'
 import { PROOF_FILE } from '../../base/proof-file.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { STUDIES_DIRECTORY } from './checkpoint.ts'
@@ -109,7 +110,7 @@ done
 
 /** The function `classes` prints `CLASS NAME` for each job directory in the working directory. */
 function formatClasses(queue: OwnQueue | undefined): string {
-  return `classes() {
+  return `${READ_STAT}classes() {
   boot=none; read -r boot < /proc/sys/kernel/random/boot_id
   shared=; case $(stat -f -c %T .) in nfs* | cifs* | smb* | fuse* | lustre | ceph | gpfs | beegfs | 9p | v9fs | afs) shared=1;; esac
   kept=' ${queue?.kept?.join(' ') ?? ''} '
@@ -126,7 +127,7 @@ class_of() {
     p=0; o=; t=; { [ -f "$1/id" ] && read -r p o t _ < "$1/id"; } 2> /dev/null
     if [ -n "$o" ] && [ "$o" != "$boot" ]; then
       [ -z "$shared" ] || { class=running; return; }
-    elif { read -r s < "/proc/$p/stat"; } 2> /dev/null; then
+    elif read_stat "/proc/$p/stat"; then
       s=\${s##*) }; set -- "$1" $s
       if [ "$2" != Z ] && [ "\${21}" = "$t" ]; then class=running; return; fi
     fi

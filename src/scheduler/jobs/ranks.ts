@@ -3,8 +3,10 @@
  * read from the hosts by one program each. Ranks of a launcher are told apart by the program `rank` (../launch/rank.ts), which
  * keeps their processes in the file `ranks` and their output in files of their own.
  */
+
 import { getOrMake } from '../../base/collections.ts'
 import { JOBS_DIRECTORY } from '../../base/left.ts'
+import { EACH_STAT, READ_STAT } from '../../base/proc-stat.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { lastLines, type RankStream } from '../launch/fold.ts'
 import type { RankEnd } from '../launch/rank.ts'
@@ -232,10 +234,10 @@ one() {
 }
 `
 
-const RANK = `rank() {
+const RANK = `${READ_STAT}rank() {
   r=$1 t=$2 p=$3; shift 3
   w=; read -r w <"/proc/$p/wchan"
-  s=; read -r s <"/proc/$p/stat"
+  read_stat "/proc/$p/stat"
   echo "$m rank $k $r $t $p \${w:-0} \${s##*) }"
   for f; do [ -f "$f" ] && stat -c "$m file %s %Y" "$f" && tail -c ${TAIL_BYTES} "$f" && echo; done
 }
@@ -307,11 +309,8 @@ $1 == m && $2 == "rank" {
   bytes = wrote = 0; step = line = ""
   next
 }
-all {
-  p = $1; sub(/^.*\\) /, ""); split($0, part, " ")
-  parent[p] = part[2]; ticks[p] = part[12] + part[13] + part[14] + part[15]
-  next
-}
+all ${EACH_STAT}
+all { parent[pid] = stat[2]; ticks[pid] = stat[12] + stat[13] + stat[14] + stat[15]; next }
 $1 == m && $2 == "file" { bytes += $3; if ($4 > wrote) wrote = $4; next }
 {
   n = split($0, part, "\\r")

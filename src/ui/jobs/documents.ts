@@ -47,7 +47,11 @@ export function lineColumns({ readMs }: Pick<QueueView, 'readMs'>): readonly Tab
         ...LINE_ORDERS(readMs)[column.title],
       }),
     ),
-    { title: 'COMMAND', text: ({ lead }) => printable(lead?.spec.command ?? ''), isHidden: true },
+    {
+      title: 'COMMAND',
+      text: ({ lead }) => printable(lead?.spec.typed?.command ?? lead?.spec.command ?? ''),
+      isHidden: true,
+    },
   ]
 }
 
@@ -298,7 +302,7 @@ export function jobDocument(
       { text: ` ${stateText(state)}`, style: boldStyle(stateColour(state.kind, theme)) },
       { text: `  ${requestText(job)}, attempt ${job.attempt}, priority ${job.priority}`, style: muted },
     ],
-    ...say(spec.command),
+    ...say(spec.typed === undefined ? spec.command : `${spec.typed.command}  in ${spec.typed.fromEnv}`),
   ]
   if (isFinal(state) && state.reason !== undefined) rows.push(...say(state.reason, styleOf(theme.danger)))
   if ('places' in state && state.places !== undefined) {

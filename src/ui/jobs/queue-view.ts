@@ -33,6 +33,8 @@ export type RealGpu = {
   readonly busy?: number | undefined
   readonly usedBytes?: number | undefined
   readonly totalBytes?: number | undefined
+  /** Pids of what computes on it. */
+  readonly processes?: readonly number[] | undefined
 }
 
 export type QueueView = {

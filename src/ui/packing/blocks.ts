@@ -91,6 +91,8 @@ export type BlockStyle = {
   readonly freeText?: string
   /** Its host takes no jobs, so that nothing of it is free. */
   readonly isDown?: boolean
+  /** No job holds the block, but it is in use: lines about that. */
+  readonly takenLines?: readonly string[] | undefined
 }
 
 /** The fewest columns for a letter with a name. */
@@ -109,6 +111,8 @@ export function blockRows(
     { length: height },
     (_, row): Row =>
       widths.map(({ job, width: columns }, index) => {
+        if (job === undefined && block.takenLines !== undefined)
+          return { text: takenText(columns, block.takenLines[row] ?? ''), style: takenStyle(block) }
         if (job === undefined)
           return {
             text: freeText(columns, row, height, block, widths.length === 1),
@@ -126,6 +130,16 @@ function freeText(columns: number, row: number, height: number, block: BlockStyl
   const signs = (row % 2 === 0 ? `${sign}   ` : `  ${sign} `).repeat(Math.ceil(columns / 4)).slice(0, columns)
   const label = isAlone && row === 0 ? (block.freeText ?? '') : ''
   return label === '' || label.length + 2 > columns ? signs : `${label} ${signs.slice(label.length + 1)}`
+}
+
+const takenText = (columns: number, line: string): string => {
+  const text = line === '' ? '' : clip(`${line} `, columns)
+  return text + TAKEN.repeat(columns - text.length)
+}
+const TAKEN = '▒'
+
+function takenStyle(block: BlockStyle): Style {
+  return block.isChosen ? freeStyle(block) : styleOf(block.theme.danger)
 }
 
 function freeStyle({ theme, isChosen }: BlockStyle): Style {
@@ -171,7 +185,7 @@ export const PAST_WORDS = {
   idle: ['▁', 'held, idle'],
   held: ['─', 'held, use unknown'],
   free: ['·', 'free'],
-  taken: ['▒', 'used without a job'],
+  taken: [TAKEN, 'used without a job'],
 } as const
 
 export function pastStyle(past: PastCell['past'], theme: Theme): Style {
@@ -203,7 +217,7 @@ function pastSign({ past, busy }: PastCell, above: number, height: number, isLas
   if (past === 'used' || (past === 'taken' && height > 1)) {
     const eighths = Math.max(1, Math.round(busy * height * 8)) - above * 8
     const sign = LEVELS[Math.max(0, Math.min(8, eighths))] ?? ' '
-    return past === 'taken' && sign !== ' ' ? '▒' : sign
+    return past === 'taken' && sign !== ' ' ? TAKEN : sign
   }
   return isLast && past !== 'unknown' ? PAST_WORDS[past][0] : ' '
 }

@@ -11,7 +11,7 @@ import type { Block, BlockSpot, Tile, TileLayout } from './arrange.ts'
 import { blockRows, colourGroup, PAST_WORDS, pastRows, pastStyle } from './blocks.ts'
 import { nameWithTitle } from './engine-picture.ts'
 import { cpuWords, gib, warn } from './figure-rows.ts'
-import { type Past, type PastCell, pastCells, type UsedPart, UseHistory } from './history.ts'
+import { isInUse, type Past, type PastCell, pastCells, type UsedPart, UseHistory } from './history.ts'
 import type { Group, PackingInput } from './packing-input.ts'
 import type { JobCard, PackedCluster } from './picture.ts'
 import { LOOSE_JOB } from './ray-picture.ts'
@@ -19,6 +19,9 @@ import { WHAT_IF_JOB } from './what-if.ts'
 
 /** Strips need this many rows of a block. */
 const STRIP_FROM = 3
+
+/** Columns of a block that is used without a job for words about it. */
+const LEAST_WORDS = 10
 
 /** Of a host, beside its use. */
 const LEAST_NAME = 8
@@ -218,8 +221,25 @@ function drawBlockAt({ part, rect }: Block, tile: Tile, isChosen: boolean, conte
     ].filter((line) => line !== '')
   }
   const height = rect.height - strip
+  const isTaken = shares.length === 0 && cluster.key === 'queue' && use !== undefined && isInUse(use)
+  if (isTaken) pasts.add('taken')
+  const takenLines = isTaken
+    ? rect.width < LEAST_WORDS
+      ? []
+      : [`GPU ${part} ${PAST_WORDS.taken[1]}`, gpuText(use), processesText(use)].filter((line) => line !== '')
+    : undefined
   return [
-    ...blockRows(shares, WHOLE_MILLI, { width: rect.width, height }, { ...style, linesOf, freeText: `GPU ${part}` }),
+    ...blockRows(
+      shares,
+      WHOLE_MILLI,
+      { width: rect.width, height },
+      {
+        ...style,
+        linesOf,
+        freeText: `GPU ${part}`,
+        takenLines,
+      },
+    ),
     ...(strip === 0 ? [] : stripRows(rect.width, strip, part)),
   ]
 }
@@ -278,6 +298,16 @@ const gpuText = ({ busy, usedBytes, totalBytes }: RealGpu): string =>
   ]
     .filter((part) => part !== '')
     .join(' ')
+
+/** Pids of what computes on it; empty: none is known. */
+export function processesText({ processes = [] }: RealGpu): string {
+  if (processes.length === 0) return ''
+  const shown = processes.slice(0, MOST_PIDS).join(', ')
+  const more = processes.length > MOST_PIDS ? ` and ${processes.length - MOST_PIDS} more` : ''
+  return `${processes.length === 1 ? 'pid' : 'pids'} ${shown}${more}`
+}
+
+const MOST_PIDS = 4
 
 /** `isShort`: without what the end follows from. */
 export const timeLines = ({ sinceMs, end }: JobCard, nowMs: number, isShort = false): readonly string[] => [

@@ -2,14 +2,20 @@
 import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
-import { packingFigures } from '../../scheduler/jobs/packing.ts'
+import { type PackedHost, packingFigures } from '../../scheduler/jobs/packing.ts'
 import { boldStyle, mutedStyle, styleOf, type Theme } from '../compositor/scene.ts'
-import { noScheduler, type QueueStatus } from '../jobs/queue-view.ts'
+import { noScheduler, type QueueStatus, type RealUse } from '../jobs/queue-view.ts'
 import { type Row, rowWidth } from '../rows/rows-pane.ts'
 import type { EnginePicture } from './engine-picture.ts'
+import { isInUse } from './history.ts'
 import type { RayPicture } from './ray-picture.ts'
 
-export function figureRows(status: QueueStatus, columns: number, theme: Theme): readonly Row[] {
+export function figureRows(
+  status: QueueStatus,
+  columns: number,
+  theme: Theme,
+  used?: ReadonlyMap<string, RealUse>,
+): readonly Row[] {
   const { hosts, active, counts, driver, down } = status
   const figures = packingFigures(hosts, down)
   const warning = warn(theme)
@@ -23,9 +29,11 @@ export function figureRows(status: QueueStatus, columns: number, theme: Theme): 
   const downCount = hosts.filter(({ name }) => down[name] !== undefined).length
   const onDown = downCount === 1 ? 'on a host that is down' : 'on hosts that are down'
   const cores = `cores ${hosts.every(({ unknown }) => unknown?.includes('cores')) ? '-' : cpuWords(figures)}`
+  const inUse = hosts.filter(({ name }) => down[name] === undefined).reduce((sum, host) => sum + inUseOf(host, used), 0)
   const gpuRow = (isShort: boolean): Row => [
     bold(` GPUs ${gpus(figures.heldMilli)}/${figures.devices}`),
     { text: `${isShort ? '' : ' held'}, ${figures.freeDevices} free`, style: styleOf(theme.text) },
+    { text: inUse === 0 ? '' : ` (${inUse} ${isShort ? 'in use' : 'used without a job'})`, style: warning },
     ...part(figures.downMilli, isShort ? 'down' : onDown, warning),
     ...part(figures.piecesMilli, 'fragmented'),
     ...part(figures.strandedMilli, isShort ? 'stranded' : 'stranded (no core)', warning),
@@ -46,6 +54,10 @@ export function figureRows(status: QueueStatus, columns: number, theme: Theme): 
     ],
   ]
 }
+
+/** GPUs that no job holds but that something uses. */
+const inUseOf = ({ name, devices }: PackedHost, used: ReadonlyMap<string, RealUse> | undefined): number =>
+  devices.filter((shares, at) => shares.length === 0 && isInUse(used?.get(name)?.gpus?.get(at))).length
 
 export const cpuWords = ({ cpuUsedMilli, cpuMilli }: { readonly cpuUsedMilli: number; readonly cpuMilli: number }) =>
   `${short(cpuUsedMilli / 1000)}/${short(cpuMilli / 1000)}`

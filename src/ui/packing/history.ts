@@ -2,6 +2,7 @@
 import { getOrMake } from '../../base/collections.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import type { DeviceHold, PackedHost } from '../../scheduler/jobs/packing.ts'
+import type { RealGpu } from '../jobs/queue-view.ts'
 
 export const HISTORY_MS = 600_000
 const STEP_MS = 10_000
@@ -10,6 +11,14 @@ const STEPS = HISTORY_MS / STEP_MS + 1
 const MOST_PARTS = 512
 /** Less is idle. */
 const IDLE = 0.05
+
+/** A program that only waits for others, such as the server of MPS, uses less; one that has opened CUDA uses more. */
+const LEAST_MEMORY = 2 ** 28
+
+/** Whether programs compute on this GPU now, as far as samples say. */
+export const isInUse = (gpu: RealGpu | undefined): boolean =>
+  gpu !== undefined &&
+  ((gpu.busy ?? 0) >= IDLE || ((gpu.processes ?? []).length > 0 && (gpu.usedBytes ?? 0) >= LEAST_MEMORY))
 
 /** Means of ten seconds; `steps`: which ten seconds since the epoch each one is. */
 type Ring = { readonly steps: Float64Array; readonly sums: Float64Array; readonly counts: Uint32Array }

@@ -226,7 +226,7 @@ export type Group = {
   readonly holds: ReadonlyMap<string, readonly DeviceHold[]>
 }
 
-export function groupOf(shown: ShownCluster, { status, trouble, whatIf, rect, theme }: PackingInput): Group {
+export function groupOf(shown: ShownCluster, { status, trouble, whatIf, rect, theme, used }: PackingInput): Group {
   const columns = rect.width - 2
   if (shown.kind === 'queue') {
     const empty = { title: 'own hosts', cluster: NO_CLUSTER, figures: [], holds: new Map() }
@@ -239,7 +239,7 @@ export function groupOf(shown: ShownCluster, { status, trouble, whatIf, rect, th
     return {
       title: 'own hosts',
       cluster: clusterOfQueue(status, hosts),
-      figures: figureRows(status, columns, theme),
+      figures: figureRows(status, columns, theme, used),
       ...(status.driver === undefined ? { alert: 'no scheduler running' } : {}),
       holds: Map.groupBy(holds, ({ host }) => host),
     }

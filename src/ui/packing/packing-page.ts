@@ -433,9 +433,9 @@ export class PackingPage implements Page {
       const last = samples.at(-1)
       if (last === undefined || isOwn || trouble !== undefined) continue
       const gpus = new Map(
-        last.gpus.map(({ id, name, busy, usedBytes, totalBytes }) => [
+        last.gpus.map(({ id, name, busy, usedBytes, totalBytes, processes }) => [
           Number(id),
-          { name, busy, usedBytes, totalBytes },
+          { name, busy, usedBytes, totalBytes, processes },
         ]),
       )
       used.set(host, { cpu: last.cpu, memoryBytes: last.memoryUsedBytes, gpu: meanBusy(last.gpus), gpus })

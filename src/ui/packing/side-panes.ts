@@ -19,11 +19,11 @@ import {
 import { sortMark } from '../rows/table-view.ts'
 import type { BlockSpot, TileLayout } from './arrange.ts'
 import { colourGroup, jobSpan, pastRows, signOf } from './blocks.ts'
-import { blockPast, PLAIN, pastWords, timeLines } from './draw-tiles.ts'
+import { blockPast, PLAIN, pastWords, processesText, timeLines } from './draw-tiles.ts'
 import { nameWithTitle } from './engine-picture.ts'
 import { gib, gpus, short, warn } from './figure-rows.ts'
 import { MOST_LEGEND_NAME } from './head-rows.ts'
-import type { UsedPart } from './history.ts'
+import { isInUse, type UsedPart } from './history.ts'
 import { type Group, type HeldCard, JOB_COLUMNS, type PackingInput } from './packing-input.ts'
 import type { PackedCluster, WaitingCard } from './picture.ts'
 import { LOOSE_JOB } from './ray-picture.ts'
@@ -222,19 +222,26 @@ function chosenRows(
           .filter(({ amount }) => amount > 0)
   const held = shares.reduce((sum, { amount }) => sum + amount, 0)
   const now = nowText(part, use)
+  const gpu = typeof part === 'number' ? use?.gpus?.get(part) : undefined
+  const isTaken = held === 0 && cluster.key === 'queue' && isInUse(gpu)
   const left =
     typeof part === 'number'
       ? WHOLE_MILLI - held <= 0
         ? ''
         : held === 0
-          ? 'free'
+          ? isTaken
+            ? 'no job holds it, but it is in use'
+            : 'free'
           : `${gpus(WHOLE_MILLI - held)} is free`
       : host.unknown?.includes(part)
         ? `its ${part === 'cores' ? 'number of cores' : 'memory'} is not known yet`
         : part === 'cores'
           ? `${short((host.cpuMilli - held) / 1000)} of ${coresText(host.cpuMilli)} free`
           : `${gib(host.memoryBytes - held)} of ${gib(host.memoryBytes)} GiB is free`
-  const facts = [left, now].filter((text) => text !== '').join(' · ')
+  const who = isTaken && gpu !== undefined ? processesText(gpu) : ''
+  const facts = [left, now, who === '' ? '' : `${who} (the page of the host in Network shows whose)`]
+    .filter((text) => text !== '')
+    .join(' · ')
   const rows = [
     ...(trouble === undefined ? [] : wrapRows(printable(trouble), columns, ' ', boldStyle(theme.danger))),
     ...(facts === '' ? [] : wrapRows(facts, columns, ' ', styleOf(theme.text))),
@@ -299,7 +306,13 @@ function holderRows(
   const all = card.holds()
   // Beside what the job has in all, unless that is all.
   const here = own === '' || typeof part === 'number' ? own : `${own} here`
-  const facts = [printable(card.user), all === `${own} on ${host.name}` ? '' : here, all, ...timeLines(card, nowMs)]
+  const amount =
+    all === `${own} on ${host.name}`
+      ? [all]
+      : all === `${own.replace(' of it', ' GPUs')} on ${host.name}`
+        ? [own]
+        : [here, all]
+  const facts = [printable(card.user), ...amount, ...timeLines(card, nowMs)]
   return factRows(job, colourGroup(card, input.isByUser), printable(card.name), facts, columns, input)
 }
 

@@ -204,6 +204,14 @@ describe.skipIf(!canRun)('what a bundle started', { timeout: 120_000 }, () => {
     expect(sleepers()).toEqual([])
   })
 
+  it.each(['a\\n1 (b) S 1', ') R 1 1 1 1 1'])('ends with a plain one, also when its name is %j', async (name) => {
+    const loop = `printf "${name}" >/proc/$$/comm; while :; do ${SLEEP}; done`
+    await start(`(setsid sh -c '${loop}' &); ${SLEEP} &`, false)
+    await waitUntil(() => processes().filter(({ line }) => line === SLEEP).length === 2, 'all processes')
+    expect(await stopped()).toMatch(/ exit 143 /)
+    expect(sleepers()).toEqual([])
+  })
+
   it('is named when it cannot be ended, without what its names could do', () => {
     const name = 'a b;$(x)'
     const program = `${formatPrelude('m', 'p')}

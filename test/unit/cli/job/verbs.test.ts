@@ -141,6 +141,10 @@ describe('muster job', () => {
     program("my env's/bin/activate", 'A=venv\n')
     await job(['submit', '--from-env', "venv:~/my env's", '--', line])
     expect(run(1)).toBe("it's venv in\n")
+    const shown = (await job(['show', '1'])).output
+    expect(shown).toContain(`command:      ${line}`)
+    expect(shown).toContain("environment:  venv:~/my env's")
+    expect(shown).not.toContain('activate')
     program('bin/micromamba', '#!/bin/sh\necho "$1 $2 $3"; shift 3; A=conda exec "$@"\n')
     await job(['submit', '--from-env', 'conda:one', '--', line])
     expect(run(2)).toBe("run -n one\nit's conda in\n")

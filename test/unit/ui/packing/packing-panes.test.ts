@@ -308,7 +308,7 @@ describe('the selected block', () => {
   it('says which job holds it, how much of it, since when and until when', () => {
     const text = chosen(0)
     expect(text).toContain('n1 GPU 0')
-    expect(text).toMatch(/A 1 train-1 · ann · 0\.5 of it · 0\.5 GPUs? on n1 · since \d\d:\d\d/)
+    expect(text).toMatch(/A 1 train-1 · ann · 0\.5 of it · since \d\d:\d\d/)
     expect(text.replace(/\s+/g, ' ')).toMatch(/ends (at|on) .*\(limit\)/)
     expect(text).toContain('B 2 train-2')
   })
@@ -329,9 +329,30 @@ describe('the selected block', () => {
 
   it('says what is free, and how busy it is', () => {
     expect(chosen(1)).toMatch(/^ free/m)
-    const used = new Map([['n1', { cpu: 0.5, memoryBytes: 0, gpus: new Map([[1, { name: 'A100', busy: 0.5 }]]) }]])
-    expect(chosen(1, { used })).toMatch(/n1 GPU 1 \(A100\)[\s\S]*free · 50% busy/)
+    const used = new Map([['n1', { cpu: 0.5, memoryBytes: 0, gpus: new Map([[1, { name: 'A100', busy: 0.04 }]]) }]])
+    expect(chosen(1, { used })).toMatch(/n1 GPU 1 \(A100\)[\s\S]*free · 4% busy/)
     expect(chosen('cores', { used })).toMatch(/n1 cores[\s\S]*8 of 16 cores free · 50% busy/)
+  })
+
+  it('marks a GPU that no job holds but that is in use, and says by what', () => {
+    const gpu = { name: 'A100', busy: 0.97, usedBytes: 9 * 2 ** 30, totalBytes: 80 * 2 ** 30, processes: [71, 72] }
+    const drawn = (gpus: [number, typeof gpu][], columns = 120) => {
+      const used = new Map([['n1', { cpu: 0, memoryBytes: 0, gpus: new Map(gpus) }]])
+      return textOf(packingPanes(inputOf(statusOf(hostSpecs(1, 2), []), columns, 40, { used })))
+    }
+    const whole = drawn([[0, gpu]])
+    expect(whole).toMatch(/GPUs 0\/2 held, 2 free \(1 used without a job\)/)
+    expect(whole).toMatch(/GPU 0 used without a job ▒+/)
+    expect(whole).toContain('97% 9/80G')
+    expect(whole).toContain('no job holds it, but it is in use · 97% busy, 9 of 80 GiB in use · pids 71, 72')
+    expect(drawn([[0, gpu]], 36)).toMatch(/2 free \(1 in use\)/)
+    // The server of MPS has a little memory of each GPU; an idle program that has opened one has more.
+    expect(drawn([[0, { ...gpu, busy: 0, usedBytes: 30 * 2 ** 20 }]])).not.toContain('without a job')
+    expect(drawn([[0, { ...gpu, busy: 0, usedBytes: 600 * 2 ** 20 }]])).toContain('1 used without a job')
+    // A GPU of a job is not one of those, whatever it does.
+    expect(chosen(0, { used: new Map([['n1', { cpu: 0, memoryBytes: 0, gpus: new Map([[0, gpu]]) }]]) })).not.toMatch(
+      /no job holds/,
+    )
   })
 
   it.each([
