@@ -14,7 +14,7 @@ import { type Inventory, resolveTarget } from '../../inventory/inventory.ts'
 import { section as envSection } from '../../ops/env/section.ts'
 import { directoryPath } from '../../ops/nfs/shared-directory.ts'
 import { findGang } from '../../scheduler/gangs/place-gang.ts'
-import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
+import { joinReasons, whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { askedOf } from '../../scheduler/jobs/engine-room.ts'
 import type { JobSpec, SilenceSpec } from '../../scheduler/jobs/job.ts'
@@ -463,9 +463,9 @@ export function checkRoom(
   const why = whyNotGang(freeBeside(queue, []), gangOf(spec))
   if (why?.isImpossible !== true) return
   const [, ...reasons] = why.lines
-  const hint = [...reasons, 'Ask for less, or change resources in hosts.yaml.'].map((line) => printable(line))
-  if (strict) throw new MusterError('usage', 'no host can ever hold this job', { hint: hint.join(' ') })
-  stderr.write(`muster: warning: no host can ever hold this job. ${hint.join(' ')}\n`)
+  const hint = `${printable(joinReasons(reasons)).replace(/\.?$/, '.')} Ask for less, or change resources in hosts.yaml.`
+  if (strict) throw new MusterError('usage', 'no host can ever hold this job', { hint })
+  stderr.write(`muster: warning: no host can ever hold this job. ${hint}\n`)
 }
 
 const FRESH_MS = 60_000

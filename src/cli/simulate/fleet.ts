@@ -34,6 +34,9 @@ export const fleet: VerbCode = {
   help: `
 Examples:
   muster simulate fleet --nodes 10000 --gangs 100000 --json
+
+GANGS counts those that run in the end. One leaves for each that comes, and one that
+does not fit is dropped, so a fleet that is too small empties.
 `,
   async run({ nodes, gangs, seed, policy, json }: FleetOptions, context: CliContext) {
     const rows = await Array.fromAsync(policy, async (name) => {
@@ -67,7 +70,7 @@ Examples:
       return [
         name,
         String(nodes),
-        String(result.gangs),
+        `${result.gangs} of ${gangs}`,
         String(Math.round(result.placementsPerSecond)),
         result.p50Us.toFixed(1),
         result.p99Us.toFixed(1),
