@@ -185,14 +185,16 @@ function receiverText(state: ConsoleState, page: PageInfo) {
   }
 }
 
-/** For a terminal that is too narrow for the whole sentence. */
-function shortText(state: ConsoleState): string {
+/** For a terminal that is too narrow for the whole sentence, whose end is `end`. */
+function shortText(state: ConsoleState, end: string, room: number): string {
   const receivers = liveReceivers(state)
   const [only] = receivers
-  if (only === undefined) return ' INTO NO HOST '
-  if (state.receivers.size === 1) return ` INTO ${only} `
+  if (only === undefined) return clip(' INTO NO HOST ', room + 1)
   const of = receivers.length === state.receivers.size ? '' : ` of ${state.receivers.size}`
-  return ` INTO ${receivers.length === state.hosts.size ? 'ALL ' : ''}${receivers.length}${of} `
+  const all = receivers.length === state.hosts.size ? 'ALL ' : ''
+  const who = state.receivers.size === 1 ? only : `${all}${receivers.length}${of}`
+  const texts = [` TYPING INTO ${who}${end}`, ` INTO ${who}${end}`, ` INTO ${who} `]
+  return texts.find((text) => textWidth(text) <= room) ?? clip(` INTO ${who} `, room + 1)
 }
 
 /** Names may be cut to this width; the rest of the sentence is never cut. */
@@ -233,7 +235,7 @@ function receiverPart(state: ConsoleState, theme: Theme, page: PageInfo, room: n
   const { start, names, end } = receiverText(state, page)
   const isShort = textWidth(start) + textWidth(end) + Math.min(NAMES_WIDTH, textWidth(names)) > room
   const text = isShort
-    ? clip(shortText(state), room + 1)
+    ? shortText(state, end, room)
     : clip(start + clip(names, Math.max(4, room - textWidth(start) - textWidth(end))) + end, room)
   if (liveReceivers(state).length === 0) return { text, colour: theme.muted, isBold: true }
   const isDanger = [...state.receivers].some((host) => !page.shown.has(host))
