@@ -11,7 +11,7 @@ import {
   parseGangInstances,
   runGangs,
 } from '../../scheduler/simulate/gang-instances.ts'
-import { wholeNumber } from '../command-line/options.ts'
+import { offering, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatBar, formatTable, type TableOutput } from '../output/table.ts'
@@ -91,7 +91,7 @@ export const gangs: VerbCode = {
     command
       .argument('<file>', 'JSON file of instances')
       .addOption(
-        new Option('--policy <name>', `one of ${GANG_POLICIES.join(', ')}`)
+        offering(new Option('--policy <name>', `one of ${GANG_POLICIES.join(', ')}`), GANG_POLICIES)
           .argParser((word) => oneOf(word, GANG_POLICIES, 'window'))
           .default('window'),
       )
