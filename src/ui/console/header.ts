@@ -25,7 +25,7 @@ import {
 } from '../state/console-state.ts'
 import { isFileTab, shownTitle } from '../state/files.ts'
 import { pageHints } from '../tabs/page-keys.ts'
-import { panelHints, panelName } from '../work-views/panel.ts'
+import { type Panel, panelHints, panelName } from '../work-views/panel.ts'
 
 export type Bars = { readonly left: readonly BarPart[]; readonly right: readonly BarPart[] }
 
@@ -310,14 +310,16 @@ export function footerBars(state: ConsoleState, theme: Theme): Bars {
     case 'filter':
       return labelled('FILTER', FILTER_HINTS)
     case 'scroll':
-      return labelled(`SCROLL ${clipName(mode.host, NAME_WIDTH)}`, SCROLL_HINTS, matchParts(mode, theme))
+      return labelled(`SCROLL ${clipName(mode.host, NAME_WIDTH)}`, SCROLL_HINTS, matchParts(mode.needle, mode, theme))
     // A dialog shows its own keys.
     case 'dialog':
       return { left: notice ? [noticePart(notice, theme, room)] : [], right: [] }
     default: {
       const elsewhere = keysElsewhere(state)
       if (elsewhere !== undefined)
-        return labelled(elsewhere, state.tab === 'shells' && panel ? panelHints(panel) : pageHints(state))
+        return state.tab === 'shells' && panel
+          ? labelled(elsewhere, panelHints(panel), panelMatches(panel, theme))
+          : labelled(elsewhere, pageHints(state))
       const focus = state.focus === undefined ? '' : `${clipName(state.focus, NAME_WIDTH)} `
       const hints: Hints = [
         [leaderLabel, 'command'],
@@ -385,7 +387,14 @@ const leaderHints = (state: ConsoleState): Hints => [
   }),
 ]
 
-function matchParts({ needle, hit, hits }: Extract<Mode, { kind: 'scroll' }>, theme: Theme): BarPart[] {
+function panelMatches({ view }: Panel, theme: Theme): BarPart[] {
+  const { needle = '', matches } = view.kind === 'run' ? view : {}
+  return matches === undefined ? [] : matchParts(needle, { hit: matches.at - 1, hits: matches.of }, theme)
+}
+
+type Matches = Pick<Extract<Mode, { kind: 'scroll' }>, 'hit' | 'hits'>
+
+function matchParts(needle: string, { hit, hits }: Matches, theme: Theme): BarPart[] {
   if (needle === '') return []
   const text = ` “${clip(needle, 20)}” ${hits === 0 ? 'not found' : `${hit + 1} of ${hits}`} `
   return [{ text, colour: hits === 0 ? theme.warning : theme.barText, isBold: true }]
