@@ -111,7 +111,10 @@ export function createConsoleBringUp(options: ConsoleConnections): BringUpPort {
   return {
     async areas() {
       const areas = await prepare()
-      return AREAS.map(({ name }) => ({ name, hosts: areas.find((area) => area.name === name)?.hosts }))
+      return AREAS.map(({ name }) => {
+        const area = areas.find((one) => one.name === name)
+        return { name, hosts: area?.hosts, digest: area?.digest() }
+      })
     },
     async check(signal, onHost) {
       const areas = await begin()

@@ -1,6 +1,7 @@
 /** The engines of `muster job submit --engine` beside Muster itself: a new one is a folder of src/ops and a line in ENGINES. */
 import type { Clock } from '../../base/clock.ts'
 import type { JsonRecord } from '../../base/json-lines.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import type { Declared } from '../../ops/kernel/area.ts'
@@ -11,13 +12,15 @@ import { checkSharedDirectory, directoryProblem } from '../../ops/nfs/shared-dir
 import { wantedNfs } from '../../ops/nfs/wanted.ts'
 import { RAY_ENGINE } from '../../ops/ray/job-engine.ts'
 import { SLURM_ENGINE } from '../../ops/slurm/job-engine.ts'
-import type {
-  ClusterJobDetails,
-  EngineOrder,
-  EngineUsage,
-  JobEngine,
-  OutputSearch,
-  ProveStorage,
+import {
+  type ClusterJobDetails,
+  type EngineOrder,
+  type EngineUsage,
+  enginePlace,
+  type JobEngine,
+  type OutputSearch,
+  type ProveStorage,
+  placeTitle,
 } from '../../scheduler/jobs/engine.ts'
 import type { Job, JobSpec } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
@@ -36,6 +39,8 @@ export type EngineKind = Omit<JobEngine, 'round' | 'proveStorage' | 'searchOutpu
   readonly takes?: readonly string[]
   /** With --needs: its nodes as hosts.yaml declares them; Infinity: unknown. */
   declaredNodes?(inventory: Inventory): readonly EngineNode[]
+  /** Hosts of hosts.yaml that it places jobs on. */
+  nodeHosts?(inventory: Inventory): readonly string[]
   readonly mostCommandBytes: number
   /** It starts each bundle of a gang itself, as `inGang` of Launcher needs it. */
   readonly startsGangs?: boolean
@@ -108,6 +113,15 @@ export type EngineTrial = {
 }
 
 export const ENGINES: readonly EngineKind[] = [RAY_ENGINE, SLURM_ENGINE, KUBERNETES_ENGINE]
+
+/** Hosts on which the own queue and an engine place jobs, each without knowing of the other's: a sentence for each engine. */
+export const sharedHostsWords = (inventory: Inventory): readonly string[] =>
+  ENGINES.flatMap(({ name, nodeHosts }) => {
+    const hosts = nodeHosts?.(inventory) ?? []
+    if (hosts.length === 0) return []
+    const runs = hosts.length === 1 ? 'also runs' : 'also run'
+    return [`${foldHostSet(hosts)} ${runs} jobs of ${placeTitle(enginePlace(name))}, which knows nothing of this queue`]
+  })
 
 export type Engine = EngineKind & OpenEngine
 

@@ -39,7 +39,7 @@ import { jsonLine } from '../output/json-lines.ts'
 import { notice } from '../output/notices.ts'
 import { parseIds, withJobs, withRequest } from './arguments.ts'
 import { reportChanges } from './change.ts'
-import { ENGINES, openEngines } from './engines.ts'
+import { ENGINES, openEngines, sharedHostsWords } from './engines.ts'
 import { inEnvironment, type JobEnvironment, parseJobEnvironment, setUpOf, wordOf } from './environment.ts'
 import {
   addressesOf,
@@ -462,19 +462,17 @@ function requestOf(
 }
 
 /** A job that these hosts can never hold waits for ever, unless hosts.yaml changes. @throws MusterError 'usage' with --strict. */
-export function checkRoom(
-  spec: JobSpec,
-  queue: OpenQueue,
-  { strict }: SubmitOptions,
-  { stderr, now }: CliContext,
-): void {
-  if (spec.engine !== undefined) return checkEngineRoom(spec, queue, now())
+export function checkRoom(spec: JobSpec, queue: OpenQueue, { strict }: SubmitOptions, context: CliContext): void {
+  if (spec.engine !== undefined) return checkEngineRoom(spec, queue, context.now())
+  if (spec.request.selectors === undefined)
+    for (const words of sharedHostsWords(queue.inventory))
+      notice(context, `muster: ${words}. To use other hosts: --on HOSTS\n`)
   const why = whyNotGang(freeBeside(queue, []), gangOf(spec))
   if (why?.isImpossible !== true) return
   const [, ...reasons] = why.lines
   const hint = `${printable(joinReasons(reasons)).replace(/\.?$/, '.')} Ask for less, or change resources in hosts.yaml.`
   if (strict) throw new MusterError('usage', 'no host can ever hold this job', { hint })
-  stderr.write(`muster: warning: no host can ever hold this job. ${hint}\n`)
+  context.stderr.write(`muster: warning: no host can ever hold this job. ${hint}\n`)
 }
 
 const FRESH_MS = 60_000

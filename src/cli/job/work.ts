@@ -23,7 +23,7 @@ import { checkpointPort } from '../study/checkpoints.ts'
 import { openSamplerOn } from '../study/optuna.ts'
 import { programSocket, servePrograms } from '../study/program-socket.ts'
 import { callPython, readSourceWith } from '../study/python-program.ts'
-import { driverEngines, hostStorage, openEngines } from './engines.ts'
+import { driverEngines, hostStorage, openEngines, sharedHostsWords } from './engines.ts'
 import { connectHosts } from './hosts.ts'
 import { driverHost, linkSpeedsOf, type OpenQueue, openQueue } from './open-queue.ts'
 import type { WorkOptions } from './service/install.ts'
@@ -82,6 +82,7 @@ async function workQueue(options: WorkOptions, context: CliContext): Promise<num
     else reported.set(id, word)
     return true
   }
+  for (const words of sharedHostsWords(inventory)) notice(context, `muster: ${words}\n`)
   const notifier = new Notifier(options, context)
   const onEvent = (event: DriverEvent) => {
     if (event.kind === 'job') {

@@ -156,10 +156,12 @@ function tidy(
     const isLoaded = loads.some((load) => load.host === host && load.verdict.kind === 'nothing')
     const note = { title: 'note that Muster loaded the image', changes: [], run: noteLoaded(parcel, host) }
     const removal = { title: 'remove the file of the image', changes: [`- ${parcel}`], run: removeImageFile(parcel) }
-    const isLeft = keeperOf(host) === host && (awaited.some(hasSteps) || hasNote(own, UNFINISHED))
+    const isPart = awaited.some(hasSteps)
+    const isLeft = keeperOf(host) === host && (isPart || hasNote(own, UNFINISHED))
     const all = [isLoaded && hasNote(own, LOADING) && { id: 'note', ...note }, isLeft && { id: 'remove', ...removal }]
     const after = awaited.map(({ id }) => id)
-    const tidied = operation('tidy', host, FILE, steps('differs', all), after)
+    // As a part of what is missing it is no difference of its own.
+    const tidied = operation('tidy', host, FILE, steps(isPart ? 'missing' : 'differs', all), after)
     return hasSteps(tidied) ? [tidied] : []
   })
 }

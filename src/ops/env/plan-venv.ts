@@ -33,13 +33,14 @@ export function planVenvUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[]
   const parcelElsewhere = keptElsewhere('up', wanted, areaFacts, 'parcel')
   const source = facts.get(spec.from)?.facts
   const lock = source === undefined ? undefined : lockOf(wanted, source)
+  const followed = source === undefined || file !== undefined ? undefined : versionsOf(knownValue(prefixFactOf(source)))
   const venvs = [...facts].map(([host, { facts: own }]) => {
     const kept = elsewhere.get(host)
     if (kept !== undefined) return operation('venv', host, TITLE, kept)
     if (host === spec.from && file === undefined) {
       return operation('venv', host, TITLE, nothing(`the other hosts follow it: ${spec.path}`))
     }
-    const known = lock ?? (source === undefined ? lockOf(wanted, own) : undefined)
+    const known = lock ?? followed ?? (source === undefined ? lockOf(wanted, own) : undefined)
     const verdict = ifKnown(host, TITLE, prefixFactOf(own), (content) =>
       source === undefined && known === undefined
         ? blocked(host, 'not-reached', `${spec.from}, which gathers the wheels, cannot be reached`)
@@ -56,7 +57,9 @@ export function planVenvUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[]
       after.filter((id) => id !== undefined),
     )
   })
-  return source === undefined ? venvs : [gather(wanted, source, lock), ...venvs]
+  if (source === undefined) return venvs
+  const isNeeded = venvs.some(({ host, verdict }) => host !== spec.from && verdict.kind === 'steps')
+  return [gather(wanted, source, lock, followed !== undefined && !isNeeded), ...venvs]
 }
 
 /** The lock in a host's parcel; undefined: not made yet, or outdated. */
@@ -71,6 +74,11 @@ function lockOf({ file }: Wanted, own: OwnFacts): Lock | undefined {
   return isCurrent ? lock : undefined
 }
 
+const versionsOf = (content: PrefixFacts | undefined): Lock | undefined =>
+  content !== undefined && 'packages' in content
+    ? new Map([...content.packages].map(([name, { version }]) => [name, version]))
+    : undefined
+
 function parseLockLine(line: string): [string, string] | undefined {
   const match = /^([\w.-]+)==([\w.+!~-]+) --hash=sha256:[0-9a-f]{64} # [^/]+\.whl$/.exec(line)
   return match === null ? undefined : [normalName(match[1] ?? ''), match[2] ?? '']
@@ -82,8 +90,8 @@ function comparedOf({ packages }: Prefix, lock: Lock): Lock {
   return new Map(compared.map(([name, { version }]) => [name, version]))
 }
 
-/** Gathers the wheels and the lock on the followed host. */
-function gather(wanted: Wanted, source: OwnFacts, lock: Lock | undefined): Operation {
+/** Gathers the wheels and the lock on the followed host. `isEqual`: the others have what they hold. */
+function gather(wanted: Wanted, source: OwnFacts, lock: Lock | undefined, isEqual: boolean): Operation {
   const { spec, file } = wanted
   const { from: host, path: prefix, python, wheels } = spec
   const [parcel, content] = [parcelOf(wanted), contentOf(wanted)]
@@ -94,6 +102,7 @@ function gather(wanted: Wanted, source: OwnFacts, lock: Lock | undefined): Opera
   }
   const verdict = () => {
     if (lock !== undefined) return nothing(`the ${lock.size} wheels are in ${parcel}`)
+    if (isEqual) return nothing('no other host needs wheels')
     if (file?.kind === 'text') return make(file.text, file.path, isTomlLock(file.path) ? 'lock' : 'list')
     return ifKnown(host, TITLE, prefixFactOf(source), (followed) => {
       if (!('packages' in followed)) {

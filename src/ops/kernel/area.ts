@@ -97,6 +97,8 @@ export type Area = {
   readonly hosts: readonly string[]
   readonly areFactsRoot: boolean
   readonly isUsedByJobs: boolean
+  /** Differs when something else is wanted. */
+  digest(): string
   factsOf(host: string): FactSet<AnyFacts>
   plan(direction: ChangeDirection, areaFacts: AreaFacts<AnyFacts>, before?: readonly Operation[]): readonly Operation[]
   verify(areaFacts: AreaFacts<AnyFacts>, hostExec: HostExec, depth: 'status' | 'check'): Promise<readonly Finding[]>
@@ -130,12 +132,17 @@ export function areaOf<W, F>(spec: Omit<AreaSpec<W, F>, 'wantedOf'>, wanted: W):
     hosts: spec.hostsOf(wanted),
     areFactsRoot: spec.areFactsRoot ?? false,
     isUsedByJobs: spec.isUsedByJobs ?? false,
+    digest: () => createHash('sha256').update(JSON.stringify(wanted, withEntries)).digest('hex'),
     factsOf: (host) => spec.factsOf(wanted, host) as FactSet<AnyFacts>,
     plan: (direction, areaFacts, before = []) => spec.plan(direction, wanted, own(areaFacts), before),
     verify: async (areaFacts, hostExec, depth) => (await spec.verify?.(wanted, own(areaFacts), hostExec, depth)) ?? [],
     preflights: (operations) => spec.preflights?.(wanted, operations) ?? [],
   }
 }
+
+/** JSON knows no maps and no sets. */
+const withEntries = (_: string, value: unknown): unknown =>
+  value instanceof Map || value instanceof Set ? [...value] : value
 
 const MAX_BYTES = 8 * 1024 * 1024
 

@@ -204,7 +204,7 @@ function statusOf(
   if (open.length > 0) {
     const isMissing = open.every(({ state }) => state === 'missing')
     const reasons = open.map(({ title, state, because, where }) => `${title}: ${because ?? state}${where}`)
-    return of(isMissing ? 'missing' : 'differs', reasons)
+    return of(isMissing ? 'missing' : 'differs', [...new Set(reasons)])
   }
   const broken = seen.filter(({ gravity }) => gravity === 'blocker')
   if (broken.length > 0) return of('failed', causes(broken))

@@ -63,6 +63,7 @@ export const RAY_ENGINE = {
   },
   takes: ['--needs', '--storage'],
   declaredNodes: (inventory: Inventory) => declaredNodes(inventory),
+  nodeHosts: (inventory: Inventory) => declaredNodes(inventory).map(({ host }) => host),
 }
 
 export function openRay(wanted: RayWanted, shares: readonly Share[] = []) {

@@ -54,6 +54,7 @@ export const SLURM_ENGINE = {
   mostCommandBytes: 24 * 1024,
   showsUsage: true,
   isDeclared: (inventory: Inventory) => sectionOf(inventory, section) !== undefined,
+  nodeHosts: (inventory: Inventory) => sectionOf(inventory, section)?.cluster?.nodes ?? [],
   whyNot(spec: SlurmStart['spec'], inventory: Inventory) {
     const slurm = sectionOf(inventory, section)
     return slurm && whyNotSlurm(spec, slurm)

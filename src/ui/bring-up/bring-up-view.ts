@@ -287,8 +287,12 @@ function nextStep(known: StepView, event: ApplyEvent, nowMs: number): StepView {
   }
 }
 
-/** A part of bring-up. `hosts`: undefined when hosts.yaml does not declare it. */
-export type AreaColumn = { readonly name: string; readonly hosts: readonly string[] | undefined }
+/** A part of bring-up. `hosts`: undefined when hosts.yaml does not declare it. `digest`: differs when it declares something else. */
+export type AreaColumn = {
+  readonly name: string
+  readonly hosts: readonly string[] | undefined
+  readonly digest?: string | undefined
+}
 
 export type ChangeOrder = {
   readonly direction: ChangeDirection

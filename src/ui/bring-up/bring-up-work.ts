@@ -137,7 +137,11 @@ export class BringUpWork implements Disposable {
     const isChosen = cursor.area !== undefined && (before === undefined || before.some(isDeclared))
     const area = isChosen ? cursor.area : (columns.find(isDeclared) ?? columns[0])?.name
     const host = cursor.host ?? rowsOf({ ...this.#view, columns }, this.#context.state.hosts.keys())[0]
-    const cells = new Set(columns.flatMap(({ name, hosts = [] }) => hosts.map((each) => cellKey(name, each))))
+    // What is known of an area for which hosts.yaml declared something else says nothing about what it declares now.
+    const isSame = ({ name, digest }: AreaColumn) => before?.some((old) => old.name === name && old.digest === digest)
+    const cells = new Set(
+      columns.filter(isSame).flatMap(({ name, hosts = [] }) => hosts.map((each) => cellKey(name, each))),
+    )
     const statuses = new Map([...this.#view.statuses].filter(([cell]) => cells.has(cell)))
     this.set({ columns, statuses, cursor: { host, area }, trouble: undefined })
   }

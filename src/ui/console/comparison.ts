@@ -22,6 +22,10 @@ const sameGroups = (a: readonly (readonly string[])[], b: readonly (readonly str
 export class Comparison implements Disposable {
   readonly #options: ComparisonOptions
   readonly #texts = new Map<string, { revision: number; text: HostText }>()
+  #last: { readonly texts: readonly HostText[]; readonly compared: ComparedScreens } = {
+    texts: [],
+    compared: new Map(),
+  }
   readonly #comparing: ThrottledAction
 
   constructor(options: ComparisonOptions) {
@@ -43,9 +47,8 @@ export class Comparison implements Disposable {
   /** Compares now and returns the groups. Marks panes only while the comparison is shown, because only then is it repeated. */
   refresh(): readonly (readonly string[])[] {
     const { state, onGroups } = this.#options
-    const current = state()
-    const groups = groupEqualScreens([...current.hosts.keys()].flatMap((host) => this.#text(host) ?? []))
-    if (this.#isShown() && !sameGroups(groups, current.equalGroups)) onGroups(groups)
+    const groups = groupEqualScreens(this.#compared())
+    if (this.#isShown() && !sameGroups(groups, state().equalGroups)) onGroups(groups)
     return groups
   }
 
@@ -60,16 +63,27 @@ export class Comparison implements Disposable {
     // Where no two screens are equal, the first host is compared with the next one.
     const lead = majority?.length === 1 && majority[0] === host ? second?.[0] : majority?.[0]
     if (lead === undefined || (lead !== second?.[0] && majority?.includes(host))) return []
-    const own = this.#text(host)
-    const theirs = this.#text(lead)
+    const compared = this.#compared()
+    const own = compared.get(host)
+    const theirs = compared.get(lead)
     if (!own || !theirs) return []
     const style = styleOf(theme.matchText, theme.match)
+    const shown = this.#text(host)?.rows
     return differentRows(own, theirs).map((row) => ({
       row,
       column: 0,
-      length: Math.max(1, textWidth(own.rows[row] ?? '')),
+      length: Math.max(1, textWidth(shown?.[row] ?? '')),
       style,
     }))
+  }
+
+  /** Of all screens as they are now. */
+  #compared(): ComparedScreens {
+    const texts = [...this.#options.state().hosts.keys()].flatMap((host) => this.#text(host) ?? [])
+    const { texts: before } = this.#last
+    const isSame = texts.length === before.length && texts.every((text, index) => text === before[index])
+    if (!isSame) this.#last = { texts, compared: compareScreens(texts) }
+    return this.#last.compared
   }
 
   #text(host: string): HostText | undefined {
@@ -95,29 +109,49 @@ const PLACE = '\u0001'
 
 const escapeForRegExp = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
 
-/** Replaces the host's own names and drops blank rows at the end, so that `root@m1:~#` equals `root@m2:~#`. */
-function normaliseScreen({ names, rows }: HostText): string[] {
+/** Replaces the host's own names, so that `root@m1:~#` equals `root@m2:~#`. */
+function withoutNames({ names, rows }: HostText): readonly string[] {
   const known = names.filter((name) => name !== '').sort((a, b) => b.length - a.length)
-  const pattern =
-    known.length === 0
-      ? undefined
-      : new RegExp(`(?<![\\w.-])(?:${known.map(escapeForRegExp).join('|')})(?![\\w-])`, 'g')
-  const result = rows.map((row) => (pattern ? row.replace(pattern, PLACE) : row).trimEnd())
-  while (result.length > 0 && result.at(-1) === '') result.pop()
-  return result
+  if (known.length === 0) return rows
+  const pattern = new RegExp(`(?<![\\w.-])(?:${known.map(escapeForRegExp).join('|')})(?![\\w-])`, 'g')
+  return rows.map((row) => row.replace(pattern, PLACE))
+}
+
+/** By host, its rows as they are compared, without blank ones at the end. */
+export type ComparedScreens = ReadonlyMap<string, readonly string[]>
+
+/**
+ * A row with a name of its own host is compared without the name, as in a prompt, unless more hosts show the row as it is:
+ * `master: m2` is equal everywhere.
+ */
+export function compareScreens(texts: readonly HostText[]): ComparedScreens {
+  const screens = texts.map(({ host, names, rows }) => {
+    const shown = rows.map((row) => row.trimEnd())
+    shown.length = shown.findLastIndex((row) => row !== '') + 1
+    return { host, shown, nameless: withoutNames({ host, names, rows: shown }) }
+  })
+  const counts = new Map<string, number>()
+  for (const { shown, nameless } of screens)
+    for (const row of new Set([...shown, ...nameless])) counts.set(row, (counts.get(row) ?? 0) + 1)
+  const hostsWith = (row: string) => counts.get(row) ?? 0
+  const compared = screens.map(({ host, shown, nameless }): [string, readonly string[]] => [
+    host,
+    nameless.map((row, index) => {
+      const whole = shown[index] ?? ''
+      return hostsWith(whole) > hostsWith(row) ? whole : row
+    }),
+  ])
+  return new Map(compared)
 }
 
 /** Groups of hosts with equal screens, the largest first, otherwise in the given order. */
-export function groupEqualScreens(texts: readonly HostText[]): string[][] {
-  const groups = Map.groupBy(texts, (text) => normaliseScreen(text).join('\n'))
-  return [...groups.values()].map((group) => group.map(({ host }) => host)).sort((a, b) => b.length - a.length)
+export function groupEqualScreens(compared: ComparedScreens): string[][] {
+  const groups = Map.groupBy(compared, ([, rows]) => rows.join('\n'))
+  return [...groups.values()].map((group) => group.map(([host]) => host)).sort((a, b) => b.length - a.length)
 }
 
-/** Rows of `text` that differ from the same row of `majority`. */
-export function differentRows(text: HostText, majority: HostText): number[] {
-  const own = normaliseScreen(text)
-  const theirs = normaliseScreen(majority)
-  const rows: number[] = []
-  for (let row = 0; row < Math.max(own.length, theirs.length); row++) if (own[row] !== theirs[row]) rows.push(row)
-  return rows
+/** Rows of a screen that differ from the same row of another one. */
+export function differentRows(own: readonly string[], theirs: readonly string[]): number[] {
+  const rows = Array.from({ length: Math.max(own.length, theirs.length) }, (_, row) => row)
+  return rows.filter((row) => own[row] !== theirs[row])
 }

@@ -98,7 +98,7 @@ function headingRow({ title, figures, trouble, alert }: Group, columns: number, 
   const rest: Row =
     trouble === undefined ? (figures[0] ?? []) : [{ text: ` ${printable(trouble)} `, style: mutedStyle(theme) }]
   const short = [name, ...rest]
-  const long = [...short, ...(figures[1] ?? [])]
+  const long = [...short, { text: ' ', style: PLAIN }, ...(figures[1] ?? [])]
   const warning: Row = alert === undefined ? [] : [{ text: `  ${alert}`, style: warn(theme) }]
   const row = [long, [...short, ...warning]].find((one) => rowWidth(one) <= columns) ?? short
   const left = columns - rowWidth(row) - 1

@@ -59,6 +59,26 @@ describe('muster job', () => {
     ])
   })
 
+  test('submit says which hosts an engine of the same file uses as well, unless --on chose them', async () => {
+    const host = '{ transport: local, resources: { cpu: 4, memory: 8GiB } }'
+    const slurm = 'slurm: { controller: c1, nodes: "n[1-2]" }\nray: { head: m1 }'
+    writeFileSync(
+      join(directory, 'hosts.yaml'),
+      `cluster: lab\nhosts: { "n[1-2]": ${host}, c1: ${host}, m1: ${host} }\n${slurm}\n`,
+    )
+    expect((await job(['submit', '--', 'true'])).messages.split('\n')).toEqual([
+      'muster: m1 also runs jobs of Ray, which knows nothing of this queue. To use other hosts: --on HOSTS',
+      'muster: n[1-2] also run jobs of Slurm, which knows nothing of this queue. To use other hosts: --on HOSTS',
+      'muster: no scheduler running. Run: muster job work',
+      '',
+    ])
+    for (const words of [
+      ['--on', 'n1'],
+      ['--engine', 'slurm'],
+    ])
+      expect((await job(['submit', ...words, '--', 'true'])).messages).not.toContain('knows nothing')
+  })
+
   test('a job without a name is named after its command, and a cut is marked', async () => {
     await job(['submit', '--', 'sh', '-c', 'for step in 1 2 3; do echo "step $step of a long command"; done; exit 0'])
     await job(['submit', '--', 'true'])

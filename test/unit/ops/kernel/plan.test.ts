@@ -16,6 +16,7 @@ function areaOf(operations: readonly Operation[], name = 'area'): Area {
     hosts: HOSTS,
     areFactsRoot: false,
     isUsedByJobs: false,
+    digest: () => name,
     preflights: () => [],
     factsOf: () => ({}),
     plan: () => operations,

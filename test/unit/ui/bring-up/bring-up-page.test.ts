@@ -71,6 +71,17 @@ describe('the Bring-up tab', () => {
     expect(text()).not.toContain('✓ 1 good')
     expect(console.state.bringUp.cursor.area).toBe('nfs')
     expect(port.checks).toBe(checks)
+    port.statuses = ['m1', 'm2'].map((host) => ({ ...statusOf(host, 'good', 0), area: 'nfs' }))
+    type('r')
+    await setImmediate()
+    expect(text()).toMatch(/m1 +- +✓ good/)
+    port.columns = [
+      { name: 'trust', hosts: undefined },
+      { name: 'nfs', hosts: ['m1', 'm2'], digest: 'another mount point' },
+    ]
+    for (const page of Object.values(console.pages)) page.onDeclared?.()
+    await setImmediate()
+    expect(text()).toMatch(/m1 +- +\? unknown/)
   })
 
   it.each(SIZES)('shows the status of each host in words, on %i×%i', async (columns, rows) => {
