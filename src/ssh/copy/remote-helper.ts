@@ -98,8 +98,9 @@ export class RemoteHelper {
     this.#write(Buffer.from(`${JSON.stringify(order)}\n`))
   }
 
-  /** An order and its bytes. Rejects if the helper ends. */
+  /** An order and its bytes. Rejects if the helper ends or has ended. */
   async ask(order: object, payload: readonly Buffer[] = []): Promise<HelperMessage> {
+    if (this.#isLost) throw new HelperLost()
     this.#lastId += 1
     const id = this.#lastId
     const answer = Promise.withResolvers<HelperMessage>()

@@ -7,7 +7,7 @@ import { createHostileTransport, type HostileChannel } from '../../../support/ho
 import { watchedContext } from '../../../support/ssh-context.ts'
 import { ManualClock } from '../manual-clock.ts'
 
-async function heard(line: string): Promise<readonly (HelperMessage | undefined)[]> {
+async function started() {
   let channel: HostileChannel | undefined
   const transport = createHostileTransport({
     onExec: (own) => {
@@ -21,6 +21,11 @@ async function heard(line: string): Promise<readonly (HelperMessage | undefined)
   const connection = await transport.connect(endpointOf('m2'), watchedContext())
   const { signal } = new AbortController()
   const helper = await RemoteHelper.start(connection, { clock: new ManualClock(), startLimitMs: 1000, signal })
+  return { helper, channel }
+}
+
+async function heard(line: string): Promise<readonly (HelperMessage | undefined)[]> {
+  const { helper, channel } = await started()
   const messages: (HelperMessage | undefined)[] = []
   helper?.onMessage((message) => messages.push(message))
   channel?.say(Buffer.from(`${line}\n`))
@@ -28,6 +33,12 @@ async function heard(line: string): Promise<readonly (HelperMessage | undefined)
   helper?.close()
   return messages
 }
+
+it('answers no order after it has ended, and no order waits for it', async () => {
+  const { helper } = await started()
+  helper?.close()
+  await expect(helper?.ask({ op: 'attributes', paths: [] })).rejects.toThrow('the helper on the host has ended')
+})
 
 it('is given up when the copy is aborted before it has begun', async () => {
   const abort = new AbortController()
