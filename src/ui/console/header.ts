@@ -256,13 +256,13 @@ const SELECT_HINTS: Hints = [
   ['Esc', 'done'],
   ['any other key', 'type'],
 ]
-const SCROLL_HINTS: Hints = [
+const scrollHints = ({ needle, hits }: Extract<Mode, { kind: 'scroll' }>): Hints => [
   ['↑↓ PgUp PgDn', 'scroll'],
   ['Esc', 'back'],
   ['/', 'search'],
   ['y', 'copy'],
   ['v', 'mark lines'],
-  ['n N', 'previous, next match'],
+  ...(needle === '' || hits === 0 ? [] : [['n N', 'previous, next match'] as const]),
 ]
 
 const FILTER_HINTS: Hints = [
@@ -310,7 +310,11 @@ export function footerBars(state: ConsoleState, theme: Theme): Bars {
     case 'filter':
       return labelled('FILTER', FILTER_HINTS)
     case 'scroll':
-      return labelled(`SCROLL ${clipName(mode.host, NAME_WIDTH)}`, SCROLL_HINTS, matchParts(mode.needle, mode, theme))
+      return labelled(
+        `SCROLL ${clipName(mode.host, NAME_WIDTH)}`,
+        scrollHints(mode),
+        matchParts(mode.needle, mode, theme),
+      )
     // A dialog shows its own keys.
     case 'dialog':
       return { left: notice ? [noticePart(notice, theme, room)] : [], right: [] }

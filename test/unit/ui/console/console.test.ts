@@ -585,6 +585,7 @@ describe('scrolling back', () => {
     harness.type('g')
     const screen = harness.console.views.screen('m1')
     expect(screen?.viewOffset).toBe(screen?.historyLines)
+    expect(barText(footerBars(harness.console.state, themes.none))).not.toContain('n N')
     harness.type('/line 50\r')
     expect(harness.console.state.mode).toMatchObject({ kind: 'scroll', needle: 'line 50', hits: 1 })
     expect(screen?.visibleText().join('\n')).toContain('line 50')
