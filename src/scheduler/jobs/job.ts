@@ -201,6 +201,12 @@ export function isActive(state: JobState): state is ActiveState {
   return isPlaced(state) || state.kind === 'running' || state.kind === 'ending'
 }
 
+/** Why the place of this rank does not answer, so that what is known of the rank is old; undefined: it does, or the rank has ended. */
+export function silenceOf(state: JobState, rank: number, down: Readonly<Record<string, string>>): string | undefined {
+  if (!isActive(state) || state.bundles[rank]?.kind === 'ended') return undefined
+  return down[state.places[rank]?.host ?? '']
+}
+
 /** It has a place, and has not begun there as a whole. */
 export function isPlaced({ kind }: JobState): boolean {
   return kind === 'starting' || kind === 'pending'

@@ -334,6 +334,7 @@ export class JobsPage implements Page {
     return jobDocument(details, log && { ...log, lines: shownLog(state) }, columns, theme, clock.now(), {
       rank,
       isWrapped: true,
+      down: this.#view.status?.down,
     })
   }
 
@@ -523,9 +524,10 @@ export class JobsPage implements Page {
   }
 
   #side(columns: number, theme: Theme): RowDocument {
-    const { details, log, logRank } = this.#view
+    const { details, log, logRank: rank } = this.#view
+    const down = this.#view.status?.down
     if (details !== undefined)
-      return jobDocument(details, log, columns, theme, this.#context.clock.now(), { rank: logRank })
+      return jobDocument(details, log, columns, theme, this.#context.clock.now(), { rank, down })
     const style = mutedStyle(theme)
     const { studied, study, status } = this.#view
     if (study !== undefined)

@@ -293,6 +293,22 @@ describe('the Jobs tab', () => {
     expect(text()).toMatch(/^ no scheduler running · 2 queued, 2 held, /)
   })
 
+  it.each([
+    [80, 24],
+    [120, 40],
+  ])('says that what is known of a running job is old where its place does not answer, on %i×%i', async (columns, rows) => {
+    const of = (host: string) => runningOn(host, 0)
+    const jobs = [jobOf(1, of('@slurm'), { engine: 'slurm' }), jobOf(2, of('n1')), jobOf(3, of('n2'))]
+    const { text, queue, clock, press } = await openTab('5', columns, rows, jobs)
+    queue.next = statusOf(hostSpecs(3), jobs, { down: { '@slurm': 'its controller does not answer', n1: 'no route' } })
+    clock.advance(1000)
+    await press('G')
+    expect(text()).toMatch(/^ 3 +running {2}/m)
+    expect(text()).toMatch(/^ 2 +running, no answer/m)
+    expect(text()).toMatch(/^▸1 +running, no answer/m)
+    expect(text()).toMatch(/bundle 0: Slurm.*: started, according to its last report: its controller/)
+  })
+
   it('has no filter by states in the table of an array, and names the one that works there', async () => {
     const jobs = [1, 2, 3].map((id) => jobOf(id, { kind: id < 3 ? 'done' : 'failed', endedMs: 0 } as JobState))
     const { press, console } = await openQueueTab('5', 120, 40, jobs, { 1: 3 })
