@@ -339,8 +339,9 @@ export function jobDocument(
   }
   if (expectedMs !== undefined) rows.push(...say(`expected to start ${whenText(expectedMs, nowMs)}`))
   for (const line of why) rows.push(...say(line, styleOf(theme.warning)))
-  if (details.log !== undefined && isEngineGang(job))
-    rows.push(...say(`output of rank ${rank} of ${spec.bundles}`, muted))
+  const own = details.log === undefined || !('host' in details.log) ? undefined : details.log.whose
+  const whose = details.log !== undefined && isEngineGang(job) ? `rank ${rank} of ${spec.bundles}` : own
+  if (whose !== undefined) rows.push(...say(`output of ${whose}`, muted))
   if (log?.trouble !== undefined) rows.push(...say(`log: ${log.trouble}`, styleOf(theme.danger)))
   if (log !== undefined && log.lines.length > 0) {
     rows.push([{ text: ` ${'─'.repeat(Math.max(0, columns - 2))}`, style: muted }])
