@@ -325,6 +325,16 @@ describe('the Bring-up tab', () => {
     expect(port.last.order).toMatchObject({ areas: ['trust'], hosts: ['m2'] })
   })
 
+  it('says for which marked hosts a change would be, also where a filter hides them', async () => {
+    const { type, text, port } = await openTab()
+    type('j ')
+    type('/m1\r')
+    expect(text()).toMatch(/^ only m2 /)
+    expect(text()).not.toMatch(/● m2/)
+    type('d')
+    expect(port.last.order.hosts).toEqual(['m2'])
+  })
+
   it('moves the limit to another area, and takes it away only there', async () => {
     const tab = await openTab(120, 40)
     tab.port.columns = ['trust', 'nfs'].map((name) => ({ name, hosts: ['m1', 'm2'] }))
