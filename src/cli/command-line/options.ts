@@ -203,3 +203,14 @@ export function repeatable(flags: string, description: string): Option {
     .argParser((text: string, before: readonly string[] = []) => [...before, text])
     .default([], 'none')
 }
+
+const offered = new WeakMap<Option, readonly string[]>()
+
+/** Tab offers these values. Its description names them, and the verb checks them. */
+export function offering(option: Option, values: readonly string[]): Option {
+  offered.set(option, values)
+  return option
+}
+
+/** The values that Tab offers; undefined: any. */
+export const valuesOf = (option: Option): readonly string[] | undefined => option.argChoices ?? offered.get(option)

@@ -76,7 +76,7 @@ async function candidatesOf(
     return words(wanted.options.flatMap(({ long, description }) => (long ? [[long, description]] : [])))
   const { before } = wanted
   if (wanted.kind === 'choices') return words(wanted.choices.map((choice) => [before + choice, '']))
-  if (wanted.kind === 'fields') return { kind: 'open', found: wanted.choices.map((name) => [before + name, '']) }
+  if (wanted.kind === 'list') return { kind: 'open', found: wanted.choices.map((name) => [before + name, '']) }
   const value = VALUES[wanted.name]
   if (value === undefined) return words([])
   const list = await value(word.slice(before.length), { hosts }, context)

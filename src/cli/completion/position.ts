@@ -1,7 +1,8 @@
 /** What can come at the end of an unfinished command line, from the tree of verbs. */
 import type { Argument, Command, Option } from 'commander'
+import { valuesOf } from '../command-line/options.ts'
 import type { VerbTree } from '../command-line/tree.ts'
-import { fieldsByType, type OutputSchema } from '../schemas/shape.ts'
+import { fieldsByType } from '../schemas/shape.ts'
 
 export type Position = {
   /** The command that the words so far name. */
@@ -18,7 +19,7 @@ export type Wanted =
   | { readonly kind: 'options'; readonly options: readonly Option[] }
   | { readonly kind: 'choices'; readonly choices: readonly string[]; readonly before: string }
   /** After one there may be a comma and another one. */
-  | { readonly kind: 'fields'; readonly choices: readonly string[]; readonly before: string }
+  | { readonly kind: 'list'; readonly choices: readonly string[]; readonly before: string }
   | { readonly kind: 'value'; readonly name: string; readonly before: string }
 
 /** `words`: those after `muster`; the last one is unfinished, and may be empty. Loads only the code of that verb. */
@@ -53,15 +54,18 @@ export async function positionOf(tree: VerbTree, words: readonly string[]): Prom
   const found = (wanted: readonly Wanted[]): Position => ({ command, wanted, ...(hosts !== undefined && { hosts }) })
 
   const word = words.at(-1) ?? ''
-  if (pending !== undefined) return found([wantedBy(placeholderOf(pending), pending.argChoices)])
+  if (pending !== undefined) return found([wantedOf(pending, word, '')])
   if (!isBehindDashes && isOption(word)) {
     const options = tree.optionsOf(command)
     const [before, long] = /^(--[^=]+)=/.exec(word) ?? []
     const option = options.find((each) => each.long === long)
     const schema = long === '--json' ? await tree.schemaOf(command) : undefined
-    if (schema !== undefined) return found([fieldsAfter(word, schema)])
+    if (schema !== undefined) {
+      const known = new Set([...fieldsByType(schema).values()].flatMap((fields) => [...fields]))
+      return found([listAfter(word, '--json=', [...known])])
+    }
     const isValue = before !== undefined && option !== undefined
-    return found([isValue ? wantedBy(placeholderOf(option), option.argChoices, before) : { kind: 'options', options }])
+    return found([isValue ? wantedOf(option, word, before) : { kind: 'options', options }])
   }
   const argument = isHelp ? undefined : argumentAt(command, operands)
   return found([
@@ -72,12 +76,17 @@ export async function positionOf(tree: VerbTree, words: readonly string[]): Prom
   ])
 }
 
-/** `word`: `--json=host,co`. */
-function fieldsAfter(word: string, schema: OutputSchema): Wanted {
-  const before = word.slice(0, Math.max(word.indexOf('='), word.lastIndexOf(',')) + 1)
-  const given = new Set(before.slice(before.indexOf('=') + 1).split(','))
-  const known = new Set([...fieldsByType(schema).values()].flatMap((fields) => [...fields]))
-  return { kind: 'fields', choices: [...known].filter((name) => !given.has(name)), before }
+/** `word`: `--json=host,co`, where the list follows `start`. */
+function listAfter(word: string, start: string, known: readonly string[]): Wanted {
+  const before = word.slice(0, Math.max(start.length, word.lastIndexOf(',') + 1))
+  const given = new Set(before.slice(start.length).split(','))
+  return { kind: 'list', choices: known.filter((name) => !given.has(name)), before }
+}
+
+/** `before`: the option and `=`, if they are in the same word. */
+function wantedOf(option: Option, word: string, before: string): Wanted {
+  const [name, values] = [placeholderOf(option), valuesOf(option)]
+  return values !== undefined && name === 'names' ? listAfter(word, before, values) : wantedBy(name, values, before)
 }
 
 const isOption = (word: string): boolean => word.startsWith('-') && word !== '-'

@@ -6,7 +6,7 @@ import { JOBS_DIRECTORY } from '../../base/left.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { placeByPolicy } from '../../scheduler/gangs/place-by-policy.ts'
 import { findGang } from '../../scheduler/gangs/place-gang.ts'
-import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
+import { joinReasons, whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { delaysOf, victimsFor } from '../../scheduler/jobs/effects.ts'
 import { type EngineUsage, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { type Job, type JobEvent, requestsOf } from '../../scheduler/jobs/job.ts'
@@ -51,10 +51,6 @@ export interface ConsoleQueue extends Disposable {
   readLog(log: EngineLog, hosts: OpsHosts, signal: AbortSignal): Promise<Uint8Array | string>
   change(event: JobEvent, ids: readonly number[]): number
 }
-
-/** Sentences are kept as they are; other texts are cut at a semicolon. */
-const joinReasons = (lines: readonly string[]): string =>
-  lines.map((line, at) => (at === lines.length - 1 || /[.:;]$/.test(line) ? line : `${line};`)).join(' ')
 
 /** Where the end of what bundle 0 writes is read, and how. */
 function logOf(job: Job, { store }: OpenQueue): JobDetails['log'] {

@@ -1,5 +1,6 @@
 /** `muster job list`, `show` and `results`: jobs as tables. */
 
+import { Option } from 'commander'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { clip } from '../../base/text-width.ts'
@@ -25,7 +26,7 @@ import { handLinesOf, preflightOf } from '../../scheduler/jobs/orders.ts'
 import type { SweepRow } from '../../scheduler/jobs/results.ts'
 import { formatRing } from '../../scheduler/launch/ring.ts'
 import type { ResourceRequest } from '../../scheduler/model/resources.ts'
-import { wholeNumber } from '../command-line/options.ts'
+import { offering, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
@@ -41,7 +42,9 @@ const STATES: readonly string[] = ['held', 'queued', 'starting', 'pending', 'run
 export const list: VerbCode = {
   define: (command) =>
     command
-      .option('--state <names>', `list only jobs in these states: ${STATES.join(', ')}`)
+      .addOption(
+        offering(new Option('--state <names>', `list only jobs in these states: ${STATES.join(', ')}`), STATES),
+      )
       .option('--limit <n>', 'show at most N jobs', wholeNumber(0), 50),
   help: `
 Examples:

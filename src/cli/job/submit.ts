@@ -14,7 +14,7 @@ import { type Inventory, resolveTarget } from '../../inventory/inventory.ts'
 import { section as envSection } from '../../ops/env/section.ts'
 import { directoryPath } from '../../ops/nfs/shared-directory.ts'
 import { findGang } from '../../scheduler/gangs/place-gang.ts'
-import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
+import { joinReasons, whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { askedOf } from '../../scheduler/jobs/engine-room.ts'
 import type { JobSpec, SilenceSpec } from '../../scheduler/jobs/job.ts'
@@ -32,7 +32,7 @@ import {
   WHOLE_MILLI,
 } from '../../scheduler/model/resources.ts'
 import { fitsIdle, neverWords, parseNeeds, withUnknown } from '../../scheduler/plans/needs.ts'
-import { repeatable, variable, wholeNumber } from '../command-line/options.ts'
+import { offering, repeatable, variable, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { type LaunchOptions, launchArray, launchPart, withLaunchOptions } from '../launch/launch-options.ts'
 import { jsonLine } from '../output/json-lines.ts'
@@ -100,7 +100,12 @@ export const withJobOptions = (command: Command): Command =>
   withRequest(command, { cpu: 1, gpu: 0, priority: 0, retries: 0 })
     .option('--no-limits', 'do not enforce --memory')
     .option('--bundles <n>', 'run the command in N bundles, which start together or not at all', wholeNumber(1), 1)
-    .option('--strategy <name>', `place the bundles by ${STRATEGIES.join(', ')}`, 'PACK')
+    .addOption(
+      offering(
+        new Option('--strategy <name>', `place the bundles by ${STRATEGIES.join(', ')}`).default('PACK'),
+        STRATEGIES,
+      ),
+    )
     .option('--per-host <n>', 'place at most N bundles on one host', wholeNumber(1))
     .addOption(
       repeatable(
@@ -133,13 +138,17 @@ export const COMMAND_WORDS = 'one word is a command line for sh; several are a p
 export const withStartOptions = (command: Command, launchers: readonly Launcher[] = LAUNCHERS): Command =>
   withLaunchOptions(
     command
-      .option(
-        '--engine <name>',
-        [
-          'use this engine: embedded: Muster places and runs the job',
-          ...ENGINES.map(({ name, summary }) => `${name}: ${summary}`),
-        ].join('; '),
-        'embedded',
+      .addOption(
+        offering(
+          new Option(
+            '--engine <name>',
+            [
+              'use this engine: embedded: Muster places and runs the job',
+              ...ENGINES.map(({ name, summary }) => `${name}: ${summary}`),
+            ].join('; '),
+          ).default('embedded'),
+          ['embedded', ...ENGINES.map(({ name }) => name)],
+        ),
       )
       .option(
         '--needs <bundles>',
@@ -461,9 +470,9 @@ export function checkRoom(spec: JobSpec, queue: OpenQueue, { strict }: SubmitOpt
   const why = whyNotGang(freeBeside(queue, []), gangOf(spec))
   if (why?.isImpossible !== true) return
   const [, ...reasons] = why.lines
-  const hint = [...reasons, 'Ask for less, or change resources in hosts.yaml.'].map((line) => printable(line))
-  if (strict) throw new MusterError('usage', 'no host can ever hold this job', { hint: hint.join(' ') })
-  context.stderr.write(`muster: warning: no host can ever hold this job. ${hint.join(' ')}\n`)
+  const hint = `${printable(joinReasons(reasons)).replace(/\.?$/, '.')} Ask for less, or change resources in hosts.yaml.`
+  if (strict) throw new MusterError('usage', 'no host can ever hold this job', { hint })
+  context.stderr.write(`muster: warning: no host can ever hold this job. ${hint}\n`)
 }
 
 const FRESH_MS = 60_000

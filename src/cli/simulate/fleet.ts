@@ -11,7 +11,7 @@ import {
   parseGangInstances,
   runGangs,
 } from '../../scheduler/simulate/gang-instances.ts'
-import { wholeNumber } from '../command-line/options.ts'
+import { offering, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatBar, formatTable, type TableOutput } from '../output/table.ts'
@@ -34,6 +34,9 @@ export const fleet: VerbCode = {
   help: `
 Examples:
   muster simulate fleet --nodes 10000 --gangs 100000 --json
+
+GANGS counts those that run in the end. One leaves for each that comes, and one that
+does not fit is dropped, so a fleet that is too small empties.
 `,
   async run({ nodes, gangs, seed, policy, json }: FleetOptions, context: CliContext) {
     const rows = await Array.fromAsync(policy, async (name) => {
@@ -67,7 +70,7 @@ Examples:
       return [
         name,
         String(nodes),
-        String(result.gangs),
+        `${result.gangs} of ${gangs}`,
         String(Math.round(result.placementsPerSecond)),
         result.p50Us.toFixed(1),
         result.p99Us.toFixed(1),
@@ -88,7 +91,7 @@ export const gangs: VerbCode = {
     command
       .argument('<file>', 'JSON file of instances')
       .addOption(
-        new Option('--policy <name>', `one of ${GANG_POLICIES.join(', ')}`)
+        offering(new Option('--policy <name>', `one of ${GANG_POLICIES.join(', ')}`), GANG_POLICIES)
           .argParser((word) => oneOf(word, GANG_POLICIES, 'window'))
           .default('window'),
       )

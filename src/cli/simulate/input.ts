@@ -7,6 +7,7 @@ import { gunzip } from 'node:zlib'
 import { InvalidArgumentError, Option } from 'commander'
 import { fileReason, MusterError } from '../../base/errors.ts'
 import { isPolicyName, POLICIES } from '../../scheduler/policies/policies.ts'
+import { offering } from '../command-line/options.ts'
 
 /** Other words for the default. */
 const DEFAULT_ALIASES: readonly string[] = ['default', 'muster', 'ours']
@@ -15,7 +16,7 @@ export const POLICY_NAMES = Object.keys(POLICIES).filter(isPolicyName)
 
 /** Its value is a list. */
 export function policyOption<Name extends string>(names: readonly Name[], usual: Name): Option {
-  return new Option('--policy <names>', `one or more of ${names.join(', ')}`)
+  return offering(new Option('--policy <names>', `one or more of ${names.join(', ')}`), names)
     .argParser((text) => text.split(',').map((word) => oneOf(word, names, usual)))
     .default([usual], usual)
 }

@@ -1,4 +1,5 @@
 /** `muster study list`, `show` and `results`. */
+import { Option } from 'commander'
 import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -10,7 +11,7 @@ import type { OpenTrial } from '../../scheduler/jobs/study-rows.ts'
 import { bestTrials, rankTrials } from '../../scheduler/study/front.ts'
 import { type Study, spaceOf, type Trial } from '../../scheduler/study/study.ts'
 import { progressText, valuesTextOf } from '../../scheduler/study/study-text.ts'
-import { repeatable, wholeNumber } from '../command-line/options.ts'
+import { offering, repeatable, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { type OpenQueue, readQueue, undrivenWords } from '../job/open-queue.ts'
 import { jsonLine } from '../output/json-lines.ts'
@@ -77,7 +78,9 @@ export const results: VerbCode = {
     command
       .argument('<study>', 'name of the study')
       .option('--sort <name>', 'sort by this metric or parameter, by trial or by seconds (default: the best first)')
-      .option('--state <names>', `show only trials in these states: ${STATES.join(', ')}`)
+      .addOption(
+        offering(new Option('--state <names>', `show only trials in these states: ${STATES.join(', ')}`), STATES),
+      )
       .addOption(
         repeatable(
           '--where <condition>',

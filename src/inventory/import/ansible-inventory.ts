@@ -150,7 +150,7 @@ export class AnsibleInventory {
         if (known !== undefined) group.hosts.add(known)
       }
       for (const child of children) {
-        if (this.#membersOf(child).size > 0) group.groups.add(this.#imported.groupName(child, this.path, line))
+        if (this.#membersOf(child).size > 0) this.#imported.addGroup(child, this.path, line, group)
         else this.note(line, `group ${printable(child)} has no hosts`)
       }
     }

@@ -107,7 +107,7 @@ function importClusters(
     const members = words.slice(1)
     if (members.length === 0) inventory.note(path, number, `cluster ${printable(tag)} has no hosts`)
     for (const member of members) {
-      if (clusters.has(member) && member !== tag) group.groups.add(inventory.groupName(member, path, number))
+      if (clusters.has(member) && member !== tag) inventory.addGroup(member, path, number, group)
       else inventory.addSpec(member, path, number, group)
     }
   }
@@ -202,7 +202,7 @@ function filesOf(source: Pick<ImportSource, 'home' | 'etc'>): Files {
     configurations,
     tagFiles: [inEtc(source, 'tags'), join(directory, 'tags'), ...extra('extra_tag_file')],
     clusterFiles: [
-      ...configurations.filter(({ settings }) => settings.has('clusters')).map(({ path }) => path),
+      ...configurations.map(({ path }) => path),
       inEtc(source, 'clusters'),
       join(directory, 'clusters'),
       ...extra('extra_cluster_file'),

@@ -19,6 +19,8 @@ export type ImportSource = {
   readonly etc?: string
   readonly env: Readonly<Record<string, string | undefined>>
   readonly signal?: AbortSignal
+  /** Of each file that is read as it is. */
+  onRead?(path: string): void
 }
 
 export type ImportFormat = {
@@ -50,9 +52,10 @@ export function readSource(path: string): SourceFile {
 /** The files to read: the one that was given, or those of the tool that exist. */
 export function sourcesOf(source: ImportSource, format: string, usual: readonly string[]): SourceFile[] {
   const { file, text, cwd } = source
-  if (file !== undefined) return [text === undefined ? readSource(resolve(cwd, file)) : { path: file, text }]
-  const found = usual.filter((path) => existsSync(path))
-  if (found.length > 0) return found.map(readSource)
+  const given = () => (text === undefined ? readSource(resolve(cwd, file ?? '')) : { path: file ?? '', text })
+  const found = file === undefined ? usual.filter((path) => existsSync(path)).map(readSource) : [given()]
+  for (const { path } of found) source.onRead?.(path)
+  if (found.length > 0) return found
   if (usual.length === 0)
     throw new MusterError('usage', 'the file is missing', { hint: `Run: muster import ${format} FILE` })
   throw new MusterError('configuration', `there is nothing to import: no ${usual.map(printable).join(', no ')}`, {

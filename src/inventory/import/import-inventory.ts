@@ -52,10 +52,14 @@ export async function importInventory({
   const inventory = new ImportedInventory()
   const format = kind === undefined ? recognise(source) : formatOf(kind)
   if (kind === undefined) inventory.note(source.file ?? '', 0, `read as ${format.name}`)
-  await format.read({ ...source, isRecognised: kind === undefined }, inventory)
+  const read: string[] = []
+  await format.read({ ...source, isRecognised: kind === undefined, onRead: (path) => read.push(path) }, inventory)
   if (inventory.hosts.size === 0) {
-    const notes = foldNotes(inventory.notes).map(formatNote).join('\n')
-    throw new MusterError('configuration', `no host was found${notes === '' ? '' : `\n${notes}`}`)
+    const where = read.length === 0 ? '' : ` in ${read.map(printable).join(', ')}`
+    const notes = foldNotes(inventory.notes).map((note) => `\n${formatNote(note)}`)
+    throw new MusterError('configuration', `no host was found${where}${notes.join('')}`, {
+      hint: `Name another file: muster import ${format.name} FILE. Or make hosts.yaml from names: muster init m1 m2`,
+    })
   }
   const text = formatHostsYaml(inventory, `Imported from ${format.name}: review it before use.`)
   const { hosts } = parseHostsYaml(text, 'hosts.yaml', [])

@@ -101,6 +101,18 @@ export class ImportedInventory {
     return getOrMake(this.groups, name, () => ({ hosts: new Set(), groups: new Set() }))
   }
 
+  /** Adds a group of the source to another one, unless a group would be part of itself then. */
+  addGroup(wanted: string, path: string, line: number, to: Group): void {
+    const name = this.groupName(wanted, path, line)
+    const below = new Set([name])
+    for (const each of below) {
+      const group = this.groups.get(each)
+      if (group === to) return this.note(path, line, `${printable(wanted)} is left out here: groups would form a loop`)
+      for (const member of group?.groups ?? []) below.add(member)
+    }
+    to.groups.add(name)
+  }
+
   groupName(wanted: string, path: string, line: number): string {
     const known = this.#groupNameOf.get(wanted)
     if (known !== undefined) return known

@@ -56,6 +56,10 @@ function inTheWay(cluster: Cluster, gang: Gang): readonly string[] {
   ]
 }
 
+/** In one line: sentences are kept as they are, other texts are cut at a semicolon. */
+export const joinReasons = (lines: readonly string[]): string =>
+  lines.map((line, at) => (at === lines.length - 1 || /[.:;]$/.test(line) ? line : `${line};`)).join(' ')
+
 /** Empty when the host holds the shape. */
 export function reasonsOf(cluster: Cluster, shape: Shape, host: number): readonly string[] {
   const spec = cluster.hosts[host]

@@ -207,6 +207,10 @@ export class KeeperClient implements Disposable {
     switch (message.type) {
       case 'phase':
         return this.#borrows.get(message.id)?.context.onPhase(message.phase)
+      case 'words':
+        return this.#borrows.get(message.id)?.context.onWords?.(message.text)
+      case 'banner':
+        return this.#borrows.get(message.id)?.context.onBanner?.(message.text)
       case 'ask':
         void this.#answer(message)
         return

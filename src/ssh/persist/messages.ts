@@ -15,7 +15,7 @@ import type {
 } from '../transport.ts'
 
 /** Goes up with every change of this file; it is part of the socket's name, so versions do not meet. */
-export const PROTOCOL = 5
+export const PROTOCOL = 6
 
 /** What a connection in the making asks the program that wants it. */
 export type Question =
@@ -99,6 +99,8 @@ type WireError = { readonly message: string; readonly code?: string; readonly hi
 export type FromKeeper =
   | { readonly type: 'hello'; readonly protocol: number; readonly nonce: string; readonly proof: string }
   | { readonly type: 'phase'; readonly id: number; readonly phase: ConnectPhase }
+  /** What the server says during a login, and what it printed before it, also of a login that another program has made. */
+  | { readonly type: 'words' | 'banner'; readonly id: number; readonly text: string }
   | { readonly type: 'ask'; readonly id: number; readonly question: number; readonly what: Question }
   | { readonly type: 'withdraw'; readonly question: number }
   | { readonly type: 'connected'; readonly id: number }

@@ -158,11 +158,16 @@ export class ServedProgram {
         endpoint,
         persistMs,
         signal,
-        connect: (onLost) =>
+        connect: (onLost, onBanner) =>
           this.#options.transport.connect(endpoint, {
             ...questions,
             signal,
             onPhase: (phase) => this.#link.send({ type: 'phase', id, phase }),
+            onWords: (text) => this.#link.send({ type: 'words', id, text }),
+            onBanner: (text) => {
+              onBanner(text)
+              this.#link.send({ type: 'banner', id, text })
+            },
             onLost,
           }),
         onCrowded: () => this.#link.send({ type: 'crowded', limit: openFiles()?.limit ?? 0 }),
@@ -171,6 +176,7 @@ export class ServedProgram {
       // Released, or gone with its program, in the meantime.
       if (signal.aborted) return hold.release()
       use.hold = hold
+      if (hold.banner !== '') this.#link.send({ type: 'banner', id, text: hold.banner })
       this.#link.send({ type: 'connected', id })
       if (lostEarly !== undefined) lose(lostEarly, true)
     } catch (error) {

@@ -12,7 +12,7 @@ type WarmRequest = {
   readonly persistMs: number
   readonly signal: AbortSignal
   /** Makes the connection; `onLost` is the transport's. */
-  connect(onLost: (reason: string) => void): Promise<Connection>
+  connect(onLost: (reason: string) => void, onBanner: (text: string) => void): Promise<Connection>
   /** No room is left: an unused connection was ended for this one, or there was none. */
   onCrowded(): void
   /** The connection went away while it was held. `isClosed`: from here, so that its channels say nothing any more. */
@@ -24,12 +24,15 @@ export type WarmTransport = Transport & { has(endpoint: Endpoint): boolean }
 
 export interface Hold {
   readonly connection: Connection
+  /** What the server printed before the login; empty: nothing. */
+  readonly banner: string
   release(): void
 }
 
 type Warm = {
   readonly endpoint: Endpoint
   readonly connection: Connection
+  readonly banner: string
   readonly sinceMs: number
   readonly users: Set<WarmRequest>
   persistMs: number
@@ -145,16 +148,23 @@ export class WarmConnections implements Disposable {
     this.#makeRoom(request)
     let lostEarly: string | undefined
     let warm: Warm | undefined
-    const connecting = request.connect((reason) => {
-      if (warm === undefined) lostEarly = reason
-      else this.#forget(key, warm, reason, false)
-    })
+    let banner = ''
+    const connecting = request.connect(
+      (reason) => {
+        if (warm === undefined) lostEarly = reason
+        else this.#forget(key, warm, reason, false)
+      },
+      (text) => {
+        banner = text
+      },
+    )
     this.#pending.set(key, connecting)
     try {
       const connection = await connecting
       warm = {
         endpoint: request.endpoint,
         connection,
+        banner,
         sinceMs: this.#clock.now(),
         users: new Set([request]),
         persistMs: request.persistMs,
@@ -177,6 +187,7 @@ export class WarmConnections implements Disposable {
     warm.persistMs = request.persistMs
     return {
       connection: warm.connection,
+      banner: warm.banner,
       release: () => {
         if (!warm.users.delete(request) || warm.users.size > 0 || this.#warm.get(key) !== warm) return
         warm.endsAtMs = this.#clock.now() + warm.persistMs

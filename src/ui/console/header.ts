@@ -25,7 +25,7 @@ import {
 } from '../state/console-state.ts'
 import { isFileTab, shownTitle } from '../state/files.ts'
 import { pageHints } from '../tabs/page-keys.ts'
-import { panelHints, panelName } from '../work-views/panel.ts'
+import { type Panel, panelHints, panelName } from '../work-views/panel.ts'
 
 export type Bars = { readonly left: readonly BarPart[]; readonly right: readonly BarPart[] }
 
@@ -185,14 +185,16 @@ function receiverText(state: ConsoleState, page: PageInfo) {
   }
 }
 
-/** For a terminal that is too narrow for the whole sentence. */
-function shortText(state: ConsoleState): string {
+/** For a terminal that is too narrow for the whole sentence, whose end is `end`. */
+function shortText(state: ConsoleState, end: string, room: number): string {
   const receivers = liveReceivers(state)
   const [only] = receivers
-  if (only === undefined) return ' INTO NO HOST '
-  if (state.receivers.size === 1) return ` INTO ${only} `
+  if (only === undefined) return clip(' INTO NO HOST ', room + 1)
   const of = receivers.length === state.receivers.size ? '' : ` of ${state.receivers.size}`
-  return ` INTO ${receivers.length === state.hosts.size ? 'ALL ' : ''}${receivers.length}${of} `
+  const all = receivers.length === state.hosts.size ? 'ALL ' : ''
+  const who = state.receivers.size === 1 ? only : `${all}${receivers.length}${of}`
+  const texts = [` TYPING INTO ${who}${end}`, ` INTO ${who}${end}`, ` INTO ${who} `]
+  return texts.find((text) => textWidth(text) <= room) ?? clip(` INTO ${who} `, room + 1)
 }
 
 /** Names may be cut to this width; the rest of the sentence is never cut. */
@@ -233,7 +235,7 @@ function receiverPart(state: ConsoleState, theme: Theme, page: PageInfo, room: n
   const { start, names, end } = receiverText(state, page)
   const isShort = textWidth(start) + textWidth(end) + Math.min(NAMES_WIDTH, textWidth(names)) > room
   const text = isShort
-    ? clip(shortText(state), room + 1)
+    ? shortText(state, end, room)
     : clip(start + clip(names, Math.max(4, room - textWidth(start) - textWidth(end))) + end, room)
   if (liveReceivers(state).length === 0) return { text, colour: theme.muted, isBold: true }
   const isDanger = [...state.receivers].some((host) => !page.shown.has(host))
@@ -308,14 +310,16 @@ export function footerBars(state: ConsoleState, theme: Theme): Bars {
     case 'filter':
       return labelled('FILTER', FILTER_HINTS)
     case 'scroll':
-      return labelled(`SCROLL ${clipName(mode.host, NAME_WIDTH)}`, SCROLL_HINTS, matchParts(mode, theme))
+      return labelled(`SCROLL ${clipName(mode.host, NAME_WIDTH)}`, SCROLL_HINTS, matchParts(mode.needle, mode, theme))
     // A dialog shows its own keys.
     case 'dialog':
       return { left: notice ? [noticePart(notice, theme, room)] : [], right: [] }
     default: {
       const elsewhere = keysElsewhere(state)
       if (elsewhere !== undefined)
-        return labelled(elsewhere, state.tab === 'shells' && panel ? panelHints(panel) : pageHints(state))
+        return state.tab === 'shells' && panel
+          ? labelled(elsewhere, panelHints(panel), panelMatches(panel, theme))
+          : labelled(elsewhere, pageHints(state))
       const focus = state.focus === undefined ? '' : `${clipName(state.focus, NAME_WIDTH)} `
       const hints: Hints = [
         [leaderLabel, 'command'],
@@ -383,7 +387,14 @@ const leaderHints = (state: ConsoleState): Hints => [
   }),
 ]
 
-function matchParts({ needle, hit, hits }: Extract<Mode, { kind: 'scroll' }>, theme: Theme): BarPart[] {
+function panelMatches({ view }: Panel, theme: Theme): BarPart[] {
+  const { needle = '', matches } = view.kind === 'run' ? view : {}
+  return matches === undefined ? [] : matchParts(needle, { hit: matches.at - 1, hits: matches.of }, theme)
+}
+
+type Matches = Pick<Extract<Mode, { kind: 'scroll' }>, 'hit' | 'hits'>
+
+function matchParts(needle: string, { hit, hits }: Matches, theme: Theme): BarPart[] {
   if (needle === '') return []
   const text = ` “${clip(needle, 20)}” ${hits === 0 ? 'not found' : `${hit + 1} of ${hits}`} `
   return [{ text, colour: hits === 0 ? theme.warning : theme.barText, isBold: true }]

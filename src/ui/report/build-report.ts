@@ -97,9 +97,17 @@ type Hide = (text: string) => string
 /** Text that a host did not echo is hidden everywhere: another host may have shown it. `words`: only where they are whole words. */
 function hiding(secrets: ReadonlySet<string>, words: readonly string[]): Hide {
   const longestFirst = [...secrets].filter((text) => text.length >= SHORTEST_SECRET).sort((a, b) => b.length - a.length)
-  const hideWords = hidingWords(words)
-  return (text) => hideWords(longestFirst.reduce((sum, secret) => sum.replaceAll(secret, HIDDEN), text))
+  const hideWords = beside(hidingWords(words))
+  const hideSecret = (text: string, secret: string): string =>
+    text.includes(secret) ? beside((part) => part.replaceAll(secret, HIDDEN))(text) : text
+  return (text) => hideWords(longestFirst.reduce(hideSecret, text))
 }
+
+/** Leaves what already stands in place of hidden text: its words are no secrets. */
+const beside =
+  (hide: Hide): Hide =>
+  (text) =>
+    text.split(HIDDEN).map(hide).join(HIDDEN)
 
 function hidingWords(words: readonly string[]): Hide {
   if (words.length === 0) return (text) => text

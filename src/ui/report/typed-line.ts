@@ -34,8 +34,8 @@ const ECHO_MS = 1500
 const ASKS_SECRET =
   /(?:pass(?:wor[dt]|phrase|code|wd)|mot de passe|contraseña|密码|口令|\bpin\b|secret|token|\botp\b|verification code|credential)[^$#%]{0,80}[:>?：]\s*$/iu
 
-/** What may precede an echo when a shell prints the line again. */
-const PROMPT = /^(?:.*[$#%>❯➜»λ] *)?$/u
+/** What may precede an echo: typed blanks, or the prompt of a shell that prints the line again, which may stay where it was. */
+const PROMPT = /^(?:.*[$#%>❯➜»λ])? *$/u
 
 /** What is pasted into a line editor: a line feed in it enters nothing. */
 const PASTED = /\x1b\[200~([\s\S]*?)\x1b\[201~/

@@ -37,6 +37,8 @@ export type RunView = {
   readonly needle: string
   /** The last match of the needle. */
   readonly hit?: { readonly host: string; readonly line: number } | undefined
+  /** It is the `at`th of so many; undefined: not counted, or output has come since. */
+  readonly matches?: { readonly at: number; readonly of: number } | undefined
 }
 
 export function startRun(command: string, hosts: readonly string[], by: RunView['by'] = 'hosts'): RunView {
@@ -47,7 +49,7 @@ export function startRun(command: string, hosts: readonly string[], by: RunView[
 /** Starts again on these hosts; the results of the others stay. */
 export function restartRun(view: RunView, hosts: readonly string[]): RunView {
   const again = hosts.reduce((known, host) => known.with(host, WAITING), view.hosts)
-  return { ...view, hosts: again, isStopping: false, hit: undefined }
+  return { ...view, hosts: again, isStopping: false, hit: undefined, matches: undefined }
 }
 
 /** Output is kept elsewhere. */

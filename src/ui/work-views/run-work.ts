@@ -40,6 +40,7 @@ const DIFFERENCE_LINES = 2000
 /** Lines searched in one turn. */
 const SEARCH_LINES = 5000
 
+type Place = NonNullable<RunView['hit']>
 type ComparedText = { readonly lines: readonly string[]; readonly isCut: boolean }
 
 export class RunWork implements Disposable {
@@ -110,21 +111,39 @@ export class RunWork implements Disposable {
 
   /** The next match, from the last one or the selected group on, wrapping around; undefined: none, or a newer search. */
   async find(needle: string, by: 1 | -1): Promise<RunView['hit']> {
+    let hit: RunView['hit']
+    await this.#scan(needle, this.#places(by), (place) => {
+      hit = place
+      return true
+    })
+    return hit
+  }
+
+  /** Which of all matches this one is, in the order of the groups; undefined: a newer search. */
+  async count(needle: string, hit: NonNullable<RunView['hit']>): Promise<RunView['matches']> {
+    let [at, of] = [0, 0]
+    const isWhole = await this.#scan(needle, this.#lines(), ({ host, line }) => {
+      of += 1
+      if (host === hit.host && line === hit.line) at = of
+      return false
+    })
+    return isWhole && at > 0 ? { at, of } : undefined
+  }
+
+  /** Ends at the first match for which `onMatch` returns true. False: a newer search has begun. */
+  async #scan(needle: string, places: Iterable<Place>, onMatch: (place: Place) => boolean): Promise<boolean> {
     const token = {}
     this.#search = token
     let count = 0
-    for (const place of this.#places(by)) {
-      if (findIn(this.#output.text(place.host).line(place.line).text, needle) >= 0) {
-        this.#search = undefined
-        return place
-      }
+    for (const place of places) {
+      if (findIn(this.#output.text(place.host).line(place.line).text, needle) >= 0 && onMatch(place)) break
       count += 1
       if (count % SEARCH_LINES > 0) continue
       await new Promise((resolve) => setImmediate(resolve))
-      if (this.#search !== token) return undefined
+      if (this.#search !== token) return false
     }
     this.#search = undefined
-    return undefined
+    return true
   }
 
   [Symbol.dispose](): void {
@@ -157,6 +176,7 @@ export class RunWork implements Disposable {
   #keep(host: string, stream: 'stdout' | 'stderr', bytes: Uint8Array): void {
     this.#output.push(host, stream, bytes)
     this.#digests.delete(host)
+    if (this.view.matches !== undefined) this.view = { ...this.view, matches: undefined }
   }
 
   #digest(host: string): string {
@@ -219,8 +239,15 @@ export class RunWork implements Disposable {
     return { lines, isCut: text.lineCount > count }
   }
 
+  *#lines(): Generator<Place> {
+    for (const { hosts } of this.view.groups) {
+      const host = hosts[0] ?? ''
+      for (let line = 0; line < this.#output.text(host).lineCount; line++) yield { host, line }
+    }
+  }
+
   /** Every line of every group, in the order of the search. */
-  *#places(by: 1 | -1): Generator<{ readonly host: string; readonly line: number }> {
+  *#places(by: 1 | -1): Generator<Place> {
     const hosts = this.view.groups.map((group) => group.hosts[0] ?? '')
     const from = this.view.hit
     const start = Math.max(0, hosts.indexOf(groupOf(this.view, from?.host ?? this.view.selected)?.hosts[0] ?? ''))

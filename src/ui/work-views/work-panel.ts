@@ -206,16 +206,20 @@ export class WorkPanel implements Disposable {
     const hit = await work.find(needle, by)
     if (work !== this.#work) return
     if (hit === undefined) {
-      work.view = { ...work.view, hit: undefined }
+      work.view = { ...work.view, hit: undefined, matches: undefined }
       if (work.isIdle) this.#context.notice(`“${needle}” not found`, 'warning')
       return this.#showing.now()
     }
-    work.view = { ...work.view, hit, opened: hit.host, selected: hit.host, isDiff: false }
+    work.view = { ...work.view, hit, matches: undefined, opened: hit.host, selected: hit.host, isDiff: false }
     this.#showing.now()
     const drawn = this.#drawn()
     if (drawn) this.#scrollTo(drawn, hit.line + 1 - Math.floor(drawn.rows / 2))
     // Also at the end: what was found stays in view while output comes.
     this.#change((panel) => ({ ...panel, isFollowing: false }))
+    const matches = await work.count(needle, hit)
+    if (work !== this.#work || matches === undefined) return
+    work.view = { ...work.view, matches }
+    this.#showing.now()
   }
 
   /** Rejects with why it cannot be saved. */

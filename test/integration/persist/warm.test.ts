@@ -53,6 +53,33 @@ describe('warm connections', () => {
     expect(setup.warnings).toEqual([])
   })
 
+  it('tell every program what the server prints before the login, and what it says during it', async () => {
+    await using setup = await keeperSetup()
+    const real = createSsh2Transport()
+    void setup.startKeeper({
+      connect(endpoint, context) {
+        context.onBanner?.('AUTHORIZED USE\n')
+        context.onWords?.('A push was sent to your phone')
+        return real.connect(endpoint, context)
+      },
+    })
+    const said: string[] = []
+    for (const name of ['one', 'two']) {
+      using program = setup.program()
+      const connection = await program.connect(m1, {
+        ...watchedContext(),
+        onBanner: (text) => said.push(`${name} banner ${text}`),
+        onWords: (text) => said.push(`${name} words ${text}`),
+      })
+      connection.close()
+    }
+    expect([...new Set(said)]).toEqual([
+      'one banner AUTHORIZED USE\n',
+      'one words A push was sent to your phone',
+      'two banner AUTHORIZED USE\n',
+    ])
+  })
+
   it('carry shells, input of any size and forwards', async () => {
     await using setup = await keeperSetup()
     const connection = await setup.program().connect(m1, watchedContext())

@@ -88,7 +88,7 @@ describe('auto_close of clusterssh', () => {
 
   test('is saved for a user without clusters, too', async () => {
     const { messages } = await run(['clusterssh', '-o', 'hosts.yaml'])
-    expect(messages).toContain('there is nothing to import')
+    expect(messages).toContain('no host was found in')
     expect(readFileSync(preferences(), 'utf8')).toBe('auto_close: 7\n')
   })
 

@@ -57,6 +57,14 @@ describe('options', () => {
     expect(await offered('run', '--color=n')).toBe('words: --color=never')
   })
 
+  it('offer the names that their verb knows, in a list those that are not in it yet', async () => {
+    expect(await offered('job', 'submit', '--strategy', 'S')).toBe('words: SPREAD STRICT_PACK STRICT_SPREAD')
+    expect(await offered('job', 'submit', '--engine=k')).toBe('words: --engine=k8s')
+    expect(await offered('job', 'list', '--state', 'failed,')).toContain(' failed,running')
+    expect(await offered('job', 'list', '--state', 'failed,f')).toBe('words:')
+    expect(await offered('simulate', 'fleet', '--policy=le')).toBe('open: --policy=least-stranding')
+  })
+
   it('offer the formats of an import, and files where no format fits', async () => {
     expect(await offered('import', 'cl')).toBe('words: clush clusterssh')
     expect(await offered('import', 'inv')).toBe('files:')

@@ -45,7 +45,9 @@ describe('muster job', () => {
     )
     const impossible = await job(['submit', '--gpu', '3', '--', 'true'])
     expect([impossible.exitCode, impossible.output]).toEqual([0, '1\n'])
-    expect(impossible.messages).toMatch(/^muster: warning: no host can ever hold this job\. .*GPU.*hosts\.yaml\.$/m)
+    expect(impossible.messages).toMatch(
+      /^muster: warning: no host can ever hold this job\. here: .*GPUs.*; there: .*GPU\. Ask for less, .*hosts\.yaml\.$/m,
+    )
     expect((await job(['submit', '--strict', '--gpu', '3', '--', 'true'])).messages).toContain(
       'no host can ever hold this job',
     )

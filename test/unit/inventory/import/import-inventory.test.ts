@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { defined } from '../../../../src/base/defined.ts'
 import { expandAnsiblePattern } from '../../../../src/inventory/import/ansible-files.ts'
 import { expandBraces } from '../../../../src/inventory/import/clusterssh.ts'
@@ -40,6 +40,25 @@ describe('clusterssh', () => {
   test('makes no groups of clusters without a host, nor members', async () => {
     const { inventory } = await imported('clusterssh', { file: 'x', text: 'all-of-it empty web\nempty\nnothing empty' })
     expect([...inventory.groups.keys()]).toEqual(['all-of-it'])
+  })
+
+  test('leaves out a cluster that would be part of itself, and names its line', async () => {
+    const text = 'one two m1\ntwo three m2\nthree one m3\n'
+    const { inventory, notes } = await imported('clusterssh', { file: 'c', text })
+    expect(Object.fromEntries(inventory.groups)).toEqual({
+      ...{ one: ['m3', 'm2', 'm1'], two: ['m3', 'm2'], three: ['m3'] },
+    })
+    expect(notes).toEqual(['c:3: one is left out here: groups would form a loop'])
+  })
+
+  test('names the configuration that defines no clusters', async () => {
+    const home = mkdtempSync(join(tmpdir(), 'muster-clusterssh-'))
+    onTestFinished(() => rmSync(home, { recursive: true }))
+    const config = join(home, '.csshrc')
+    writeFileSync(config, 'terminal = xterm\n')
+    await expect(
+      importInventory({ kind: 'clusterssh', cwd: '/', home, etc: '/nonexistent', env: {} }),
+    ).rejects.toMatchObject({ message: `no host was found in ${config}` })
   })
 
   test('reads logins, braces, continued lines and nested clusters, and reports what it skips', async () => {
@@ -258,7 +277,10 @@ describe('any source', () => {
   })
 
   test('refuses a file without hosts', async () => {
-    await expect(imported('clusterssh', { file: 'clusters', text: '# nothing\n' })).rejects.toThrow('no host was found')
+    await expect(imported('clusterssh', { file: 'clusters', text: '# nothing\n' })).rejects.toMatchObject({
+      message: 'no host was found in clusters',
+      hint: expect.stringContaining('muster import clusterssh FILE'),
+    })
   })
 
   const fragment = fc.constantFrom(

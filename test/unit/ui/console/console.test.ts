@@ -174,6 +174,15 @@ describe('receivers', () => {
     )
   })
 
+  test.each([
+    [44, ' TYPING INTO ALL 3: m[1-3] · 2 out of view '],
+    [38, ' TYPING INTO ALL 3 · 2 out of view '],
+    [30, ' INTO ALL 3 · 2 out of view '],
+    [20, ' INTO ALL 3 '],
+  ])('lose their names before anything else at %i columns', (columns, text) => {
+    expect(header(createConsoleHarness({ hosts: ['m1', 'm2', 'm3'], size: { columns, rows: 12 } }))).toContain(text)
+  })
+
   test('are counted when they are out of view, in the colour of danger', () => {
     const harness = createConsoleHarness({
       hosts: Array.from({ length: 30 }, (_, index) => `m${index + 1}`),

@@ -492,6 +492,20 @@ it('never has what was typed without echo, even where another host shows it', as
   expect(markdown).toContain('` whoami `')
 })
 
+it('hides nothing in what stands for hidden text', async () => {
+  const { prompts, run, report, type, print } = harness()
+  await prompts()
+  for (const password of ['typed-in-vain-1', 'typed', 'echo']) {
+    type('sudo true\r')
+    for (const host of ['m1', 'm2', 'm3']) await print(host, 'sudo true\r\n[sudo] password for me: ')
+    type(`${password}\r`)
+    for (const host of ['m1', 'm2', 'm3']) await print(host, `\r\n\x1b[?2004h${host}# `)
+  }
+  await run('history', () => ' 1 typed-in-vain-1 echo\r\n')
+  const { markdown } = await report()
+  expect(markdown).toContain(' 1 [not shown: typed without echo] [not shown: typed without echo]\n')
+})
+
 it.each([
   ['Zx9!topSecret', 'bash: !topSecret: event not found'],
   ['Hunter2;Spring24x', 'bash: Hunter2: command not found\r\nbash: Spring24x: command not found'],

@@ -53,6 +53,23 @@ describe('an echo', () => {
       ],
     ],
     [
+      'after typed blanks',
+      [
+        ['>', '   ls\r'],
+        ['<', '   ls\r\nfile\r\n$ '],
+      ],
+    ],
+    [
+      'after a wrapped line that Ctrl-U erases, as readline does it',
+      [
+        ['>', `${'x'.repeat(70)}\x15`],
+        ['<', `${'x'.repeat(68)} \rxx`],
+        ['<', '\x1b[A\r\x1b[C\x1b[C\x1b[C\x1b[K\r\n\r\x1b[K\x1b[A\x1b[C\x1b[C\x1b[C'],
+        ['>', 'ls\r'],
+        ['<', 'ls\r\nfile\r\n'],
+      ],
+    ],
+    [
       'that a screen is cleared after',
       [
         ['>', 'ls\r'],

@@ -187,6 +187,28 @@ describe('the panel of a run', () => {
     expect(panelRows(harness)).toContain(' ▸ line 7 of m2')
   })
 
+  it('says which of all matches is shown, until more output comes', async () => {
+    const { harness, work } = open()
+    harness.type(`${LEADER}!seq\r`)
+    for (const host of ['m1', 'm2', 'm3']) end(work, host, `Line of ${host}\nother\nline of ${host}\n`)
+    const press = async (keys: string) => {
+      harness.type(keys)
+      await setImmediate()
+      harness.clock.advance(1000)
+      const { left, right } = footerBars(harness.console.state, themes.none)
+      return [...left, ...right].map(({ text }) => text).join('')
+    }
+    expect(await press('/line\r')).toContain(' “line” 1 of 6 ')
+    expect(await press('n')).toContain(' “line” 2 of 6 ')
+    expect(await press('N')).toContain(' “line” 1 of 6 ')
+    expect(await press('N')).toContain(' “line” 6 of 6 ')
+    expect(await press('/Line\r')).toContain(' “Line” 1 of 3 ')
+    end(work, 'm4', 'Line of m4\n')
+    harness.clock.advance(1000)
+    expect(await press('')).not.toContain(' of 3 ')
+    expect(await press('/zzz\r')).not.toContain(' of ')
+  })
+
   it('keeps what was found in view while more output comes', async () => {
     const { harness, work } = open()
     harness.type(`${LEADER}!on m1: seq\r`)
