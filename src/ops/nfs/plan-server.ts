@@ -209,7 +209,7 @@ export function planUnexport(host: string, own: HostFactsOfNfs): Verdict {
       id: 'remove',
       title: `remove ${EXPORTS_FILE} and end its exports`,
       changes: changedLines(text, ''),
-      run: { script: `${reloaded(script)}\nrmdir /etc/exports.d 2> /dev/null || :`, asRoot: true },
+      run: { script: reloaded(`${script}rmdir /etc/exports.d 2> /dev/null\n`), asRoot: true },
       check: { script: `${fileCheck('')}${exportedCheck(ended, 'hidden')}`, asRoot: true },
     },
   ])
