@@ -382,6 +382,7 @@ ${LEFT_HOLDER}
 left_look
 held=$(left_holder "$p")
 [ -z "$held" ] || { echo "process $held uses $p" >&2; exit 1; }
+[ "$(stat -c %u "$p")" = "$(id -u)" ] || { echo "$p belongs to another account" >&2; exit 1; }
 `
   return {
     kind: 'left',
