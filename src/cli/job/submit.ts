@@ -46,7 +46,7 @@ import {
   downWords,
   freeBeside,
   linkSpeedsOf,
-  noticeUndriven,
+  noticeScheduler,
   type OpenQueue,
   openQueue,
   unknownWords,
@@ -230,7 +230,7 @@ MUSTER_RANK and MUSTER_HOSTS are set as well.
         submit(specs)
       }
     }
-    noticeUndriven(queue, context)
+    noticeScheduler(queue, context)
     return EXIT.ok
   },
 }
