@@ -581,10 +581,12 @@ describe('the Bring-up tab', () => {
   })
 
   it('filters by host and status, sorts by the severity of an area, and changes only the hosts that are shown', async () => {
-    const { type, text, port } = await openTab()
+    const { type, text, port, console } = await openTab()
     const order = () => [...text().matchAll(/^[ ▸][ ●] (m\d)/gm)].map(([, host]) => host)
     type('/xyzzy')
     expect(text()).toContain('no host matches “xyzzy”')
+    type('\ru')
+    expect(console.state.notice?.text).toBe('no host matches “xyzzy”: Esc clears the filter')
     type('\x1b')
     expect(order()).toEqual(['m1', 'm2', 'm3'])
     type('>>')
