@@ -74,8 +74,8 @@ export function planExports(host: string, own: HostFactsOfNfs, shares: readonly 
 const reloaded = (change: string): string => `reload() { exportfs -ra 2>&1; }
 before=$(reload); was=$?
 ${change}said=$(reload); status=$?
-new=$said
-[ -z "$before" ] || new=$(printf '%s\\n' "$said" | grep -v -x -F "$before")
+# It may well be that nothing is exported any more.
+new=$(printf '%s\\n' "$said" | grep -v -x -F -e 'exportfs: No file systems exported!' -e "$before")
 [ -z "$new" ] && { [ $status -eq 0 ] || [ $was -ne 0 ]; } || {
   # Indented lines explain the line above.
   printf '%s\\n' "\${new:-exportfs says nothing new}" | grep -v '^ ' >&2
