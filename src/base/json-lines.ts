@@ -60,13 +60,30 @@ export const TOO_LONG = `it sent a line of more than ${MOST_LENGTH / 1e6} MB`
 
 export type JsonRecord = Readonly<Record<string, unknown>>
 
+/** A value takes up to a hundred bytes of memory, however short it is. */
+const MOST_VALUES = 2_000_000
+
+/** Undefined: it is no JSON, or has so many values that they would fill the memory. */
 export function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return hasTooManyValues(text) ? undefined : JSON.parse(text)
   } catch {
     return undefined
   }
 }
+
+/** Counts what values begin with or are divided by, also in strings. */
+function hasTooManyValues(text: string): boolean {
+  if (text.length < MOST_VALUES) return false
+  let count = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === COMMA || code === BRACKET || code === BRACE) count++
+  }
+  return count > MOST_VALUES
+}
+
+const [COMMA, BRACKET, BRACE] = [44, 91, 123]
 
 export function record(value: unknown): JsonRecord | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : undefined

@@ -57,6 +57,7 @@ async function changePrepared(
   const { signal, now, environment } = context
   const { dryRun: isDryRun = false, yes: isAgreed = false, verbose = false } = options
   let atStake: readonly string[] = []
+  const hosts = new Set<string>()
   const end = await changeHosts(
     {
       ...prepared,
@@ -71,6 +72,7 @@ async function changePrepared(
       onPlan(plan, isAgain) {
         if (isAgain) report.say('the hosts have changed; the plan is now:')
         report.plan(plan)
+        for (const { host } of plan.operations) hosts.add(host)
         atStake = prepared.atStake?.(plan) ?? []
         for (const sentence of atStake) report.say(sentence)
       },
@@ -82,7 +84,7 @@ async function changePrepared(
     },
   )
   const finish = (checked: Checked, result?: ApplyResult, findings: readonly AreaFinding[] = []) =>
-    finishChange(checked, result, findings, { direction, isDryRun, report, signal })
+    finishChange(checked, result, findings, { direction, isDryRun, report, signal, hosts: hosts.size })
   switch (end.kind) {
     case 'unchanged':
       return finish(end)
@@ -116,7 +118,7 @@ async function confirm(plan: Plan, isAtStake: boolean, dialog: TtyDialog, signal
   return answer
 }
 
-/** `plan`: what is left to do. */
+/** `plan`: what is left to do; `hosts`: how many were in the plan before. */
 function finishChange(
   { plan, factsByArea }: Checked,
   result: ApplyResult | undefined,
@@ -126,7 +128,8 @@ function finishChange(
     isDryRun,
     report,
     signal,
-  }: Pick<ChangeOptions, 'direction' | 'isDryRun' | 'signal'> & { report: BringUpReport },
+    hosts,
+  }: Pick<ChangeOptions, 'direction' | 'isDryRun' | 'signal'> & { report: BringUpReport; hosts: number },
 ): number {
   report.findings(findings)
   const counts = countPlan(plan)
@@ -153,7 +156,6 @@ function finishChange(
     ...(away > 0 ? [`${away} not reached`] : []),
     ...(blockers > 0 ? [`${blockers} not working`] : []),
   ]
-  const hosts = new Set(plan.operations.map(({ host }) => host)).size
   report.summary(
     { hosts, done, failed, cancelled, blocked: counts.blocked, unreachable: away, findings: findings.length },
     `${counted(hosts, 'host')}: ${printable(words.join(', '))}`,

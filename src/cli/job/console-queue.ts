@@ -12,6 +12,7 @@ import { type EngineUsage, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { type Job, type JobEvent, requestsOf } from '../../scheduler/jobs/job.ts'
 import { bundleKey, parseBundleKey } from '../../scheduler/jobs/orders.ts'
 import { type DeviceHold, holdsOf, packHosts } from '../../scheduler/jobs/packing.ts'
+import { failedRanks, ranksOf } from '../../scheduler/jobs/ranks.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
 import { continueStudy, stopStudy } from '../../scheduler/jobs/study-change.ts'
 import type { Cluster } from '../../scheduler/model/cluster.ts'
@@ -53,11 +54,16 @@ export interface ConsoleQueue extends Disposable {
 
 /** Where the end of what bundle 0 writes is read, and how. */
 function logOf(job: Job, { store }: OpenQueue): JobDetails['log'] {
-  const place = 'places' in job.state ? job.state.places?.[0] : undefined
-  if (place === undefined) return undefined
-  if (job.spec.engine !== undefined) return { job: job.id, attempt: job.attempt }
-  const directory = `${JOBS_DIRECTORY}/${bundleKey(store.id, job, 0)}`
-  return { host: place.host, program: `cd ${directory} && tail -c ${TAIL_BYTES} out && tail -c ${TAIL_BYTES} err` }
+  const places = ('places' in job.state && job.state.places) || []
+  if (places.length > 0 && job.spec.engine !== undefined) return { job: job.id, attempt: job.attempt }
+  // What a launcher starts in bundles has files of its own there.
+  const [failed] = job.spec.launch?.ranks === undefined ? failedRanks(job, ranksOf(job)) : []
+  const { bundle, title } = failed ?? { bundle: 0, title: 'rank 0' }
+  const host = places[bundle]?.host
+  if (host === undefined) return undefined
+  const directory = `${JOBS_DIRECTORY}/${bundleKey(store.id, job, bundle)}`
+  const program = `cd ${directory} && tail -c ${TAIL_BYTES} out && tail -c ${TAIL_BYTES} err`
+  return { host, program, ...(places.length > 1 ? { whose: `${title} on ${host}` } : {}) }
 }
 
 function clusterOf(engine: Engine, storeId: string, hosts: OpsHosts): readonly ClusterSource[] {

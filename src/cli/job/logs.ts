@@ -4,7 +4,7 @@ import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
-import { placeTitle } from '../../scheduler/jobs/engine.ts'
+import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
 import { formatCleanProgram } from '../../scheduler/jobs/left.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
@@ -16,7 +16,7 @@ import { withJob } from './arguments.ts'
 import { engineLog, openEngines } from './engines.ts'
 import { connectHosts } from './hosts.ts'
 import { type OpenQueue, openQueue, readQueue } from './open-queue.ts'
-import { bundleFiles, findRank, OutputTail, printAll, printFailed } from './rank-logs.ts'
+import { bundleFiles, findRank, OutputTail, printAll, printAllOfEngine, printFailed } from './rank-logs.ts'
 import { checkHasRanks } from './ranks.ts'
 import { jobOr } from './show.ts'
 
@@ -57,6 +57,7 @@ its own. Lines of --all count as the same if they differ only in numbers.
     if (names.length > 1) throw new MusterError('usage', `${names.join(' and ')} cannot be used together`)
     using queue = await readQueue(options, context)
     const job = jobOr(queue, id)
+    if (all && job.spec.engine !== undefined) return await printEngine(job, options, queue, context)
     if (all || failed) {
       checkHasRanks(job)
       using hosts = await connectHosts(queue.inventory, options, context)
@@ -66,6 +67,23 @@ its own. Lines of --all count as the same if they differ only in numbers.
     }
     return await printOne(job, options, queue, context)
   },
+}
+
+/** Of all ranks of a job in an engine. */
+async function printEngine(job: Job, options: LogOptions, queue: OpenQueue, context: CliContext): Promise<number> {
+  const title = placeTitle(enginePlace(job.spec.engine ?? ''))
+  if (!('places' in job.state) || job.state.places === undefined)
+    throw new MusterError('usage', `job ${job.id} is ${job.state.kind}: it has no ranks yet`)
+  using engines = await openEngines(queue.inventory, context)
+  using hosts = await connectHosts(queue.inventory, options, context)
+  const readEnd = async (rank: number, mostBytes: number) =>
+    (await engineLog(
+      engines,
+      queue.store.id,
+      job,
+      rank,
+    )?.({ fromByte: -mostBytes, mostBytes }, hosts.ops, context.signal)) ?? `hosts.yaml no longer declares ${title}`
+  return await printAllOfEngine(job, title, readEnd, options, context)
 }
 
 /** Of one rank or bundle, piece by piece. */

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
@@ -162,9 +163,30 @@ export function linkSpeedsOf({ hosts }: Inventory, { environment, now }: CliCont
     measuredLinks(environment, new Map(names.map((name) => [name, addresses.get(name) ?? name])), network, now())
 }
 
-/** Says so if what was put into the queue waits for a scheduler. */
-export function noticeUndriven(queue: OpenQueue, context: CliContext): void {
-  if (queue.store.lease.owner(context.now()) === undefined) notice(context, `muster: ${undrivenWords(queue)}\n`)
+/** Says so if what was put into the queue waits for a scheduler, or if the one that runs knows an older hosts.yaml. */
+export function noticeScheduler(queue: OpenQueue, context: CliContext): void {
+  const words = queue.store.lease.owner(context.now()) === undefined ? undrivenWords(queue) : changedWords(queue)
+  if (words !== undefined) notice(context, `muster: ${words}\n`)
+}
+
+/** Of hosts whose resources in hosts.yaml are not those that the scheduler read when it started. */
+function changedWords({ store, inventory, command }: OpenQueue): string | undefined {
+  const seen = new Map(store.report()?.hosts.map((host) => [host.name, host]))
+  const changed = inventory.hosts
+    .map(driverHost)
+    .filter(({ name, cpuMilli, memoryBytes, gpuCount, labels, custom }) => {
+      const known = seen.get(name)
+      if (known === undefined) return seen.size > 0
+      const given = { cpuMilli: cpuMilli ?? known.cpuMilli, memoryBytes: memoryBytes ?? known.memoryBytes, gpuCount }
+      const used = { cpuMilli: known.cpuMilli, memoryBytes: known.memoryBytes, gpuCount: known.gpus?.length ?? 0 }
+      return !isDeepStrictEqual(
+        { ...given, labels, custom },
+        { ...used, labels: known.labels ?? {}, custom: known.custom },
+      )
+    })
+  if (changed.length === 0) return undefined
+  const hosts = foldHostSet(changed.map(({ name }) => name))
+  return `hosts.yaml has changed for ${hosts} since the scheduler started. Start it again: ${command('job work')}`
 }
 
 /** Hosts as the scheduler saw them last, else as hosts.yaml declares them; none is asked. */

@@ -1,4 +1,5 @@
 /** What the ranks of a job wrote: all of them as one text, those that failed, and where the output of one is. */
+import { drawnLine } from '../../base/drawn-line.ts'
 import { MusterError } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { JOBS_DIRECTORY } from '../../base/left.ts'
@@ -41,8 +42,49 @@ export async function printAll(
   options: GlobalOptions,
   context: CliContext,
 ): Promise<number> {
-  const { stdout, stderr, signal } = context
-  const { tails, troubles } = await readTails(job, storeId, hosts, signal)
+  const limits = `at most ${formatBytes(shareOf(job))} a file, and ${MOST_LINES} lines of all ranks`
+  return printFolded(await readTails(job, storeId, hosts, context.signal), limits, options, context)
+}
+
+/** The end of what one rank of a job in an engine wrote; a string: why it cannot be read. */
+type ReadEnd = (rank: number, mostBytes: number) => Promise<Uint8Array | string>
+
+const READS_AT_ONCE = 4
+
+/** The same of a job in an engine, which prints the output of one rank at a time. */
+export async function printAllOfEngine(
+  { spec }: Job,
+  title: string,
+  readEnd: ReadEnd,
+  options: GlobalOptions,
+  context: CliContext,
+): Promise<number> {
+  const share = Math.floor(Math.min(PIECE_BYTES, MOST_BYTES / spec.bundles))
+  const tails: RankTail[] = []
+  const troubles = new Map<string, string>()
+  let next = 0
+  const work = async () => {
+    while (next < spec.bundles) {
+      const rank = next++
+      const bytes = await readEnd(rank, share)
+      if (typeof bytes === 'string') troubles.set(`rank ${rank} in ${title}`, bytes)
+      else {
+        const isCut = bytes.length >= share
+        const text = new TextDecoder().decode(bytes)
+        const lines = text.slice(isCut ? text.indexOf('\n') + 1 : 0).split('\n')
+        if (lines.at(-1) === '') lines.pop()
+        tails.push({ rank, isCut, lines: lines.map((line) => drawnLine(line)) })
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: READS_AT_ONCE }, work))
+  return printFolded({ tails, troubles }, `at most ${formatBytes(share)}`, options, context)
+}
+
+type Tails = { readonly tails: readonly RankTail[]; readonly troubles: ReadonlyMap<string, string> }
+
+function printFolded({ tails, troubles }: Tails, limits: string, options: GlobalOptions, context: CliContext): number {
+  const { stdout, stderr } = context
   const paint = painterOf(options, context)
   const folded = foldLines(tails)
   const labels = folded.map(({ ranks }) => formatRankSet(ranks))
@@ -59,7 +101,6 @@ export async function printAll(
   }
   const cut = [...new Set(tails.flatMap(({ rank, isCut }) => (isCut ? [rank] : [])))]
   if (cut.length > 0) {
-    const limits = `at most ${formatBytes(shareOf(job))} a file, and ${MOST_LINES} lines of all ranks`
     stderr.write(`muster: only the end is read of rank ${formatRankSet(cut)}: ${limits}\n`)
   }
   for (const [host, why] of troubles) stderr.write(`muster: ${host}: ${printable(why)}\n`)

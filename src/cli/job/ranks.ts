@@ -53,7 +53,7 @@ export function checkHasRanks({ id, spec, state }: Job): void {
   if (spec.engine !== undefined)
     throw new MusterError(
       'usage',
-      `${placeTitle(enginePlace(spec.engine))} runs job ${id}, so only what each rank printed can be read. Run: muster job logs ${id}${spec.bundles > 1 ? ' --rank N' : ''}`,
+      `${placeTitle(enginePlace(spec.engine))} runs job ${id}, so only what each rank printed can be read. Run: muster job logs ${id}${spec.bundles > 1 ? ' --all' : ''}`,
     )
   if (!('places' in state) || state.places === undefined)
     throw new MusterError('usage', `job ${id} is ${state.kind}: it has no ranks yet`)

@@ -18,6 +18,7 @@ import {
   leftWords,
   type PlacedRing,
   requestsOf,
+  silenceOf,
 } from '../../scheduler/jobs/job.ts'
 import { JOB_COLUMNS, requestText } from '../../scheduler/jobs/job-columns.ts'
 import { type Metric, metricJson, rankBy } from '../../scheduler/jobs/metric.ts'
@@ -140,7 +141,7 @@ Examples:
       lines.push(['since', agoText(state.startedMs ?? 0, nowMs)])
       state.places.forEach(({ host, devices }, rank) => {
         const bundle = state.bundles?.[rank]
-        const trouble = isActive(state) && bundle?.kind !== 'ended' ? down[host] : undefined
+        const trouble = silenceOf(state, rank, down)
         const how = bundle === undefined ? '' : bundleWords(bundle, requestsOf(spec)[rank], trouble)
         lines.push([
           `bundle ${rank}`,

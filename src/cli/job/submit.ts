@@ -46,7 +46,7 @@ import {
   downWords,
   freeBeside,
   linkSpeedsOf,
-  noticeUndriven,
+  noticeScheduler,
   type OpenQueue,
   openQueue,
   unknownWords,
@@ -239,7 +239,7 @@ MUSTER_RANK and MUSTER_HOSTS are set as well.
         submit(specs)
       }
     }
-    noticeUndriven(queue, context)
+    noticeScheduler(queue, context)
     return EXIT.ok
   },
 }

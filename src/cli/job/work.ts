@@ -8,6 +8,7 @@ import { counted } from '../../base/counted.ts'
 import { defined } from '../../base/defined.ts'
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { loadInventory } from '../../inventory/load-inventory.ts'
 import { type DriverEvent, type DriverOptions, driveJobs, isEmpty, LEASE_MS } from '../../scheduler/jobs/driver.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
@@ -15,6 +16,7 @@ import { hostsText } from '../../scheduler/jobs/job-columns.ts'
 import { hasEnded, isQueueFull, type LeaseToken, ownName, watchStore } from '../../scheduler/jobs/queue-file.ts'
 import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
+import { inventorySource } from '../connect/endpoints.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
 import { AfterQuestions } from '../output/after-questions.ts'
 import { writeEvent } from '../output/json-lines.ts'
@@ -23,6 +25,7 @@ import { checkpointPort } from '../study/checkpoints.ts'
 import { openSamplerOn } from '../study/optuna.ts'
 import { programSocket, servePrograms } from '../study/program-socket.ts'
 import { callPython, readSourceWith } from '../study/python-program.ts'
+import { watchDeclared } from './declared-watch.ts'
 import { driverEngines, hostStorage, openEngines, sharedHostsWords } from './engines.ts'
 import { connectHosts } from './hosts.ts'
 import { driverHost, linkSpeedsOf, type OpenQueue, openQueue } from './open-queue.ts'
@@ -92,6 +95,8 @@ async function workQueue(options: WorkOptions, context: CliContext): Promise<num
     if (options.json) writeEvent(eventObject(event), context)
     else output.write(context.stdout, `${eventLine(event)}\n`)
   }
+  const say = (text: string) => output.write(context.stderr, `muster: ${text}\n`)
+  using _watch = watchDeclared(inventory, () => loadInventory(inventorySource(options, context)), say)
   await driveQueue({
     queue,
     port: hosts,
@@ -106,7 +111,7 @@ async function workQueue(options: WorkOptions, context: CliContext): Promise<num
     ...defined({ keepDays: options.keep }),
     linkSpeeds: linkSpeedsOf(inventory, context),
     onEvent,
-    say: (text) => output.write(context.stderr, `muster: ${text}\n`),
+    say,
   })
   await notifier.finish()
   if (!context.signal.aborted) return EXIT.ok

@@ -15,7 +15,7 @@ import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { driverEngines, hostStorage, openEngines } from '../job/engines.ts'
 import { type ConnectedHosts, connectHosts } from '../job/hosts.ts'
-import { linkSpeedsOf, noticeUndriven, type OpenQueue, openQueue } from '../job/open-queue.ts'
+import { linkSpeedsOf, noticeScheduler, type OpenQueue, openQueue } from '../job/open-queue.ts'
 import { bundleFiles, findRank, OutputTail } from '../job/rank-logs.ts'
 import { formatRanks, type RankReadings, readRanks } from '../job/ranks.ts'
 import { jobOr, preflightWords, ringText } from '../job/show.ts'
@@ -110,7 +110,7 @@ async function launch(words: readonly string[], options: LaunchVerbOptions, cont
   if (options.json) context.stdout.write(jsonLine({ type: 'submitted', job: id }, context))
   else if (options.detach) context.stdout.write(`${id}\n`)
   if (options.detach) {
-    noticeUndriven(queue, context)
+    noticeScheduler(queue, context)
     return EXIT.ok
   }
   // Ctrl-C cancels the job: connections and the scheduler stay until it has ended.

@@ -7,7 +7,7 @@ import { continueStudy, stopStudy } from '../../scheduler/jobs/study-change.ts'
 import type { Study } from '../../scheduler/study/study.ts'
 import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
-import { noticeUndriven, type OpenQueue, openQueue } from '../job/open-queue.ts'
+import { noticeScheduler, type OpenQueue, openQueue } from '../job/open-queue.ts'
 import { jsonLine } from '../output/json-lines.ts'
 
 const MOST_NAMED = 20
@@ -75,7 +75,7 @@ Trials that were stopped start again first, as the same trials.
       const goes = study.spec.source === undefined ? 'continues' : 'is followed again'
       context.stdout.write(`${printable(`${name}: ${goes}${upTo}${first}.`)}\n`)
     }
-    noticeUndriven(queue, context)
+    noticeScheduler(queue, context)
     return EXIT.ok
   },
 }

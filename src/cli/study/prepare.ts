@@ -23,7 +23,7 @@ import { handLine, mostTrials, pointText } from '../../scheduler/study/study-tex
 import { numberFrom, repeatable, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT } from '../command-line/verb.ts'
 import { parseJobEnvironment, withStdinIn } from '../job/environment.ts'
-import { noticeUndriven, type OpenQueue } from '../job/open-queue.ts'
+import { noticeScheduler, type OpenQueue } from '../job/open-queue.ts'
 import {
   checkRoom,
   metricsOf,
@@ -374,7 +374,7 @@ export function storeStudy(
     const see = `See: muster study show ${name}`
     context.stdout.write(`${printable(`${name}: ${planText(study)}. ${see}`)}\n`)
   }
-  if (!isDriven) noticeUndriven(queue, context)
+  if (!isDriven) noticeScheduler(queue, context)
   return id
 }
 

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { onAbort } from '../../base/abort.ts'
 import { Lines, parseJson } from '../../base/json-lines.ts'
-import { shellQuote } from '../../base/shell-quote.ts'
+import { pythonWords } from '../../base/python-words.ts'
 import { type OpsHosts, reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { READ_OPTUNA_PROGRAM } from '../../ops/optuna/read-program.ts'
 import { READ_EXPERIMENT_PROGRAM } from '../../ops/ray/read-experiment.ts'
@@ -54,7 +54,7 @@ export const callPython =
       if (length > MOST_CHARACTERS) cut()
       else reader.push(text)
     }
-    const script = `${setUp}\npython3 -c ${shellQuote(program)}`
+    const script = `${setUp}\npython3 ${pythonWords(program)}`
     const own = AbortSignal.any([signal, tooMuch.signal])
     const where = host ?? 'this machine'
     try {

@@ -28,15 +28,23 @@ report_once() {
   reported="$reported$2$nl"
   left_found "$1" "$2"
 }
+# Whether only this account and root can put files into a directory: elsewhere a name does not prove that Muster made it.
+is_private() {
+  set -- $(stat -L -c '%u %a %G' "$1")
+  case $1 in 0 | "$(id -u)") ;; *) return 1;; esac
+  case $2 in *[2367]) return 1;; *[2367]?) [ "$3" = "$(id -un)" ];; esac
+}
 mark() {
   each=\${1%/*}; kind=venv
   case $each in *.muster-new) return;; esac
   [ ! -d "$each/conda-meta" ] || kind=conda
+  is_private "$each" || kind=doubtful
   ! is_declared "$each" || kind=declared
   report_once $kind "$each"
 }
 half() {
   kind=half
+  is_private "\${1%/*}" || kind=doubtful
   ! is_declared "\${1%${HALF}}" || kind=declared
   report_once $kind "$1"
 }
@@ -46,7 +54,9 @@ before() {
   [ -d "$1/conda-meta" ] || return 0
   each=\${1%.muster-before}
   [ ! -f "$each/${MARK_FILE}" ] && [ ! -e "$each${HALF}" ] || return 0
-  if [ -e "$each" ]; then report_once others "$1"; else report_once replaced "$1"; fi
+  if [ -e "$each" ]; then report_once others "$1"
+  elif ! is_private "\${1%/*}"; then report_once doubtful "$1"
+  else report_once replaced "$1"; fi
 }
 # hosts.yaml may name a directory outside those that are searched.
 [ -z "$declared" ] || [ ! -f "$declared/${MARK_FILE}" ] || mark "$declared/${MARK_FILE}"
@@ -100,6 +110,10 @@ const KINDS: Readonly<Record<string, LeftKind>> = {
   others: {
     title: 'conda environment as it was before Muster',
     keep: 'another one has taken its place; move it back or remove it by hand',
+  },
+  doubtful: {
+    title: 'what looks like an environment',
+    keep: 'others may write into its directory, so Muster may not have made it; remove it by hand',
   },
   parcel: { title: 'packages brought from another host', remove: PARCEL_REMOVE },
   scratch: { title: 'temporary files of an environment', remove: PARCEL_REMOVE, isBrief: true },

@@ -232,7 +232,7 @@ left_found() {
   left_stat=$(stat -c '%u %Y' "$2") || left_stat='- -'
   left_line "$1" "$2" 1 "\${left_stat% *}" "\${left_stat#* }" "\${left_size:--}" "\${left_own:--}" "\${3-}"
 }
-left_sum() { left_line "$1" "$2" "$3" - "\${5:--}" "\${4:--}" - "\${6-}"; }
+left_sum() { left_line "$1" "$2" "$3" "$(id -u)" "\${5:--}" "\${4:--}" - "\${6-}"; }
 left_search() {
   [ -z "\${left_names+x}" ] || return 0
   left_names=$(
@@ -356,7 +356,8 @@ export function leftoversOf(
 
 function heldState(record: LeftRecord, kind: LeftKind, { uid, nowS }: LeftAnswer): Leftover['state'] | undefined {
   const { changedS, process, reason } = record
-  if (record.uid !== undefined && record.uid !== uid && !(record.uid === 0 && kind.isOfRoot === true)) {
+  if (record.uid === undefined) return { kind: 'unknown', because: 'could not be determined: its owner' }
+  if (record.uid !== uid && !(record.uid === 0 && kind.isOfRoot === true)) {
     const owner = record.uid === 0 ? 'root' : `another account (${record.uid})`
     return { kind: 'kept', because: `it belongs to ${owner}` }
   }
@@ -381,6 +382,7 @@ ${LEFT_HOLDER}
 left_look
 held=$(left_holder "$p")
 [ -z "$held" ] || { echo "process $held uses $p" >&2; exit 1; }
+[ "$(stat -c %u "$p")" = "$(id -u)" ] || { echo "$p belongs to another account" >&2; exit 1; }
 `
   return {
     kind: 'left',

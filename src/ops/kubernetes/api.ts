@@ -83,7 +83,7 @@ export class KubernetesApi {
     const text = await readText(answer, MOST_ANSWER_BYTES).catch((error: unknown) => limit.failure(error))
     if (typeof text !== 'string') return text
     const body = record(parseJson(text))
-    if (body === undefined) return nonsense('the answer is not a JSON object')
+    if (body === undefined) return nonsense('the answer is not a JSON object, or has too many values')
     return { ok: true, status, body }
   }
 

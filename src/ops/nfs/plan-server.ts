@@ -74,8 +74,8 @@ export function planExports(host: string, own: HostFactsOfNfs, shares: readonly 
 const reloaded = (change: string): string => `reload() { exportfs -ra 2>&1; }
 before=$(reload); was=$?
 ${change}said=$(reload); status=$?
-new=$said
-[ -z "$before" ] || new=$(printf '%s\\n' "$said" | grep -v -x -F "$before")
+# It may well be that nothing is exported any more.
+new=$(printf '%s\\n' "$said" | grep -v -x -F -e 'exportfs: No file systems exported!' -e "$before")
 [ -z "$new" ] && { [ $status -eq 0 ] || [ $was -ne 0 ]; } || {
   # Indented lines explain the line above.
   printf '%s\\n' "\${new:-exportfs says nothing new}" | grep -v '^ ' >&2
@@ -109,7 +109,7 @@ ${reloaded(isChanged ? `${write.script}\n` : '')}`,
   }
 }
 
-/** Ends with exit code 1 unless the file is as it will be. */
+/** Ends with exit code 1 unless the file has this content; empty: unless there is none. */
 function fileCheck(content: string): string {
   const isThere =
     content === '' ? `[ ! -e ${EXPORTS_FILE} ]` : `printf %s ${shellQuote(content)} | cmp -s - ${EXPORTS_FILE}`
@@ -192,9 +192,10 @@ export function planUnexport(host: string, own: HostFactsOfNfs): Verdict {
   const text = ownExports.text
   const isLast = foreignExports.entries.length === 0 && foreignExports.problems.length === 0
   const { script } = removeFile({ path: EXPORTS_FILE, was: ownExports })
-  const ended = parseExports(text, EXPORTS_FILE).entries.filter(
-    ({ path, client }) => !foreignExports.entries.some((entry) => entry.path === path && entry.client === client),
-  )
+  const foreign = foreignExports.entries.map(({ path, client }) => `${path} ${client}`)
+  const ended = parseExports(text, EXPORTS_FILE)
+    .entries.map(({ path, client }) => `${path} ${client}`)
+    .filter((each) => !foreign.includes(each))
   return steps('differs', [
     isLast &&
       text.includes(STARTED) &&
@@ -208,14 +209,8 @@ export function planUnexport(host: string, own: HostFactsOfNfs): Verdict {
       id: 'remove',
       title: `remove ${EXPORTS_FILE} and end its exports`,
       changes: changedLines(text, ''),
-      run: { script: `${reloaded(script)}\nrmdir /etc/exports.d 2> /dev/null || :`, asRoot: true },
-      check: {
-        script: exportedCheck(
-          ended.map(({ path, client }) => `${path} ${client}`),
-          'hidden',
-        ),
-        asRoot: true,
-      },
+      run: { script: reloaded(`${script}rmdir /etc/exports.d 2> /dev/null\n`), asRoot: true },
+      check: { script: `${fileCheck('')}${exportedCheck(ended, 'hidden')}`, asRoot: true },
     },
   ])
 }

@@ -2,7 +2,7 @@
  * Optuna as one program on a host: it reads lines of JSON, suggests points, and keeps the study in memory alone. It runs with
  * Python 3 and Optuna 3 or newer, and ends with its stdin.
  */
-import { shellQuote } from '../../base/shell-quote.ts'
+import { pythonWords } from '../../base/python-words.ts'
 
 /** It says that it is alive this often while it computes; and without a message for this long it ends, because the caller is gone. */
 const ALIVE_S = 10
@@ -222,5 +222,5 @@ ${setUp}
 trap - EXIT
 python=$(command -v python3 || command -v python) || { echo '{"op":"error","kind":"no-python"}'; exit 1; }
 export OMP_NUM_THREADS="\${OMP_NUM_THREADS:-2}"
-"$python" -c ${shellQuote(SAMPLER_PROGRAM)}; exit
+"$python" ${pythonWords(SAMPLER_PROGRAM)}; exit
 `

@@ -205,6 +205,12 @@ export function isActive(state: JobState): state is ActiveState {
   return isPlaced(state) || state.kind === 'running' || state.kind === 'ending'
 }
 
+/** Why the place of this rank does not answer, so that what is known of the rank is old; undefined: it does, or the rank has ended. */
+export function silenceOf(state: JobState, rank: number, down: Readonly<Record<string, string>>): string | undefined {
+  if (!isActive(state) || state.bundles[rank]?.kind === 'ended') return undefined
+  return down[state.places[rank]?.host ?? '']
+}
+
 /** It has a place, and has not begun there as a whole. */
 export function isPlaced({ kind }: JobState): boolean {
   return kind === 'starting' || kind === 'pending'
@@ -426,7 +432,7 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
   if (stop === undefined && first.kind === 'unable')
     return again({ notBeforeMs: nowMs + BACK_OFF_MS, last: formatEnd(first) })
   if (stop === undefined && first.kind === 'gone' && first.isCancelled) return over('cancelled', first.reason)
-  const launchFailures = first.kind === 'exit' ? failuresOf(job.spec, base) : []
+  const launchFailures = first.kind === 'exit' && job.spec.launch !== undefined ? failuresOf(job.spec, base) : []
   const { portsTaken = 0 } = state
   const words = first.kind === 'refused' ? [first.reason] : launchFailures.map(({ text = '' }) => text)
   if (stop === undefined && portsTaken < MOST_PORTS_TAKEN && words.some(isPortTaken))
@@ -445,10 +451,10 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
 /** An attempt that failed as its port was taken is no fault of the job's; but a port may be taken by the job itself. */
 const MOST_PORTS_TAKEN = 3
 
-/** The ranks of a launched job that failed, and its bundles where the launcher did. */
+/** The ranks of a job that failed, and its bundles where they are the ranks or the launcher failed. */
 export function failuresOf(spec: JobSpec, { places = [], bundles = [] }: Partial<Active>): readonly Failure[] {
   const { launch, roles, engine } = spec
-  if (launch === undefined || engine !== undefined) return []
+  if (engine !== undefined) return []
   const requests = requestsOf(spec)
   const names = namesOf(roles, bundles.length)
   return bundles.flatMap((bundle, index): readonly Failure[] => {
@@ -461,12 +467,12 @@ export function failuresOf(spec: JobSpec, { places = [], bundles = [] }: Partial
     if (bundle.kind !== 'ended' || bundle.end.kind !== 'exit' || bundle.end.code === 0) return failed
     const { beganMs, ranMs } = bundle
     const own = {
-      title: launch.ranks === undefined ? (names[index] ?? '') : `the ${launch.kind} launcher`,
+      title: launch?.ranks === undefined ? (names[index] ?? '') : `the ${launch.kind} launcher`,
       host,
       code: bundle.end.code,
       endedMs: beganMs === undefined || ranMs === undefined ? undefined : beganMs + ranMs,
       text: bundle.end.isOutOfMemory ? formatEnd(bundle.end, requests[index]?.memoryBytes) : said?.why || undefined,
-      isLauncher: launch.ranks !== undefined,
+      isLauncher: launch?.ranks !== undefined,
     }
     return [...failed, own]
   })

@@ -2,6 +2,7 @@
  * Questions for the host of a bundle before its command begins: parts of one POSIX sh program that prints `NAME VALUE` for each
  * fact and `refuse SENTENCE` for what makes the start pointless. They change nothing.
  */
+import { pythonWords } from '../../base/python-words.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { LaunchedGang, LaunchStep } from './launcher.ts'
 import { hostFacts } from './preflight.ts'
@@ -105,7 +106,7 @@ export function portsOf(said: Readonly<Record<string, string>> | undefined): rea
 
 /** Python is there wherever a launcher is. The others close first, or the port could not be bound for a while; `heard`: it is free again. */
 const listen = (address: string, port: number, count: number): string =>
-  `exec python3 -c ${shellQuote(`import errno,socket,sys
+  `exec python3 ${pythonWords(`import errno,socket,sys
 a,p,n=sys.argv[1:]
 def server(a): return socket.create_server((a,int(p)),family=socket.AF_INET6 if ":" in a else socket.AF_INET)
 try:
@@ -130,7 +131,7 @@ print("heard 1",flush=True)`)} ${shellQuote(address)} ${port} ${count}`
 type Place = { readonly host: string; readonly address: string; readonly port: number }
 
 const reach = (places: readonly Place[]): string =>
-  `exec python3 -c ${shellQuote(`import socket,sys,time
+  `exec python3 ${pythonWords(`import socket,sys,time
 w=sys.argv[1:]
 end=time.monotonic()+${REFUSED_S}
 def reach(a,p):

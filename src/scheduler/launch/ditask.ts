@@ -2,7 +2,9 @@
  * DI-engine's ditask (0.5): one process for each worker, as on Kubernetes. Their message bus loses messages without a word, and a
  * worker that cannot listen, or reach a peer at its start, goes on alone and ends with 0; so its words are watched.
  */
+
 import { MusterError } from '../../base/errors.ts'
+import { pythonWords } from '../../base/python-words.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { askPorts, askProgram, formatQuestion, nextQuestion, portsOf } from './asking.ts'
 import { handLine } from './by-hand.ts'
@@ -136,5 +138,5 @@ const askRedis = (redis: string): string => {
   const program = `import socket,sys
 try: socket.create_connection((sys.argv[1],int(sys.argv[2])),4).close()
 except OSError as e: print(e)`
-  return `e=$(python3 -c ${shellQuote(program)} ${shellQuote(host)} ${port}); [ -z "$e" ] || refuse "cannot reach Redis at ${host} port ${port}: $e"`
+  return `e=$(python3 ${pythonWords(program)} ${shellQuote(host)} ${port}); [ -z "$e" ] || refuse "cannot reach Redis at ${host} port ${port}: $e"`
 }

@@ -2,6 +2,7 @@
  * Horovod (0.28): ranks begin by MPI where all hosts have a Horovod that was built with it, else by Gloo, where the bundles begin
  * their ranks themselves with the variables of horovodrun and the first one runs its rendezvous server. Neither needs keys.
  */
+import { pythonWords } from '../../base/python-words.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { askPorts, formatQuestion, nextQuestion, portsOf } from './asking.ts'
 import type { HandLine, LaunchedGang, Launcher, LaunchStep } from './launcher.ts'
@@ -64,8 +65,7 @@ ${[ASK_SERVER, askInet(gang.spec.options, gang.bundles[index]?.address ?? ''), a
 esac`,
   )
 
-const ASK_SERVER =
-  "python3 -c 'import horovod.runner.http.http_server' 2>/dev/null || refuse 'python3 cannot import horovod.runner; use --from-env for the environment of horovodrun'"
+const ASK_SERVER = `python3 ${pythonWords('import horovod.runner.http.http_server')} 2>/dev/null || refuse 'python3 cannot import horovod.runner; use --from-env for the environment of horovodrun'`
 
 function horovodrun(gang: LaunchedGang): readonly HandLine[] {
   const hosts = gang.bundles.map(({ address, ranks }) => `${address}:${ranks}`).join()
@@ -125,7 +125,7 @@ s=
 ${
   bundle > 0
     ? ''
-    : `python3 -c ${shellQuote(RENDEZVOUS)} ${server} >&8 & s=$!
+    : `python3 ${pythonWords(RENDEZVOUS)} ${server} >&8 & s=$!
 read -r l <&8; [ "$l" = up ] || { wait $s; exit 1; }
 echo "rendezvous 1" >"$MUSTER_SAY"
 `

@@ -2,7 +2,9 @@
  * MPI without keys between the hosts: what mpirun would start on the other hosts by ssh is started by their bundles, so all ranks are
  * in the bundles' cgroups and end with them (open-mpi.ts, mpich.ts).
  */
+
 import { MusterError } from '../../base/errors.ts'
+import { pythonWords } from '../../base/python-words.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { type ResourceRequest, WHOLE_MILLI } from '../model/resources.ts'
 import { askPorts, differsIn, formatQuestion, nextQuestion } from './asking.ts'
@@ -25,6 +27,7 @@ import { type MpiRun, openMpiByHand, openMpiStep } from './open-mpi.ts'
 import { beginOf } from './torchrun.ts'
 
 const KINDS = ['openmpi', 'mpich', 'intel']
+const HAS_MPI4PY = `python3 ${pythonWords('import mpi4py')} 2>/dev/null`
 
 /** Of both launchers that start ranks by MPI. */
 export const MPI_OPTIONS: readonly LaunchOption[] = [
@@ -139,7 +142,7 @@ mpich) need mpiexec.hydra hydra_pmi_proxy; v="MPICH $(mpiexec.hydra --version 2>
 intel) need mpirun; v=$(mpirun --version 2>&1 | head -n 1 | head -c 200);;
 esac`,
     'tell mpi "$k"; tell mpirun "$p"; tell version "$v"',
-    "if python3 -c 'import mpi4py' 2>/dev/null; then tell mpi4py yes; else tell mpi4py no; fi",
+    `if ${HAS_MPI4PY}; then tell mpi4py yes; else tell mpi4py no; fi`,
     askInet(spec.options, bundles[index]?.address ?? ''),
     ...(transport === 'rdma' ? [ASK_RDMA] : []),
     askPorts(1, spec.ports, beginOf({ id })),
@@ -234,7 +237,7 @@ function mpiInGang({ command, spec, roles }: GangOnEngine): string {
 ${mpi === 'openmpi' || mpi === undefined ? '' : 'command -v mpiexec.hydra > /dev/null && m=mpiexec.hydra\n'}command -v "$m" > /dev/null || { command -v mpiexec.hydra > /dev/null && m=mpiexec.hydra; } || fail "\${MUSTER_HOSTS%%,*} has no mpirun in PATH"
 export MUSTER_MPI_SIZE=${size} OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 line=${rank(command)}
-${aborting === command || asIs !== undefined ? '' : `! python3 -c 'import mpi4py' 2>/dev/null || line=${rank(aborting)}\n`}case $("$m" --version 2>&1 | head -n 3) in
+${aborting === command || asIs !== undefined ? '' : `! ${HAS_MPI4PY} || line=${rank(aborting)}\n`}case $("$m" --version 2>&1 | head -n 3) in
 *'Open MPI'* | *OpenRTE* | *PRRTE*) exec "$m" -np ${size} --map-by slot --bind-to ${bind}${tcp} sh -c "$line";;
 *) exec "$m" -np ${size} -bind-to ${bind} sh -c "$line";;
 esac`

@@ -2,6 +2,7 @@
  * What is known to go wrong on the hosts of a gang, from facts that each of them tells: what every launched job is asked before it
  * begins (`hostFacts`, well below a second), and what only `muster launch check` asks, as importing takes seconds (`slowFacts`). Pure.
  */
+import { pythonWords } from '../../base/python-words.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { LaunchedBundle, LaunchedGang, Said } from './launcher.ts'
 
@@ -69,10 +70,10 @@ export function slowFacts(
     ...(module === undefined
       ? []
       : [
-          `echo "module $(timeout 40 "$MUSTER_PYTHON" -c 'import ${module} as m; print("version", getattr(m, "__version__", "unknown"))' 2>&1 | tail -n 1 | head -c 300)"`,
+          `echo "module $(timeout 40 "$MUSTER_PYTHON" ${pythonWords(`import ${module} as m; print("version", getattr(m, "__version__", "unknown"))`)} 2>&1 | tail -n 1 | head -c 300)"`,
           ...(module === 'torch'
             ? [
-                `command -v nvidia-smi >/dev/null && echo "nccl $(timeout 15 "$MUSTER_PYTHON" -c 'import torch; print(*torch.cuda.nccl.version(), sep=".")' 2>&1 | tail -n 1 | head -c 100)"`,
+                `command -v nvidia-smi >/dev/null && echo "nccl $(timeout 15 "$MUSTER_PYTHON" ${pythonWords('import torch; print(*torch.cuda.nccl.version(), sep=".")')} 2>&1 | tail -n 1 | head -c 100)"`,
               ]
             : []),
         ]),

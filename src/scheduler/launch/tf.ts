@@ -2,7 +2,9 @@
  * TensorFlow's roles (TF_CONFIG as TensorFlow 2.21 reads it): chief, worker, ps, evaluator. Servers never end by themselves, so the
  * job is done when the chief is, or without one when all workers are.
  */
+
 import { MusterError } from '../../base/errors.ts'
+import { pythonWords } from '../../base/python-words.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { askCard, askPorts, askProgram, formatQuestion, nextQuestion, portsOf } from './asking.ts'
 import { FAIL, needs, SET_CARDS } from './in-gang.ts'
@@ -118,5 +120,5 @@ os.execvp("sh", ["sh", "-c", command])`
 
 function tfInGang({ command, roles }: GangOnEngine): string {
   const names = roles.flatMap(({ name, count }) => Array<string>(count).fill(name === HOST_ROLE ? 'worker' : name))
-  return `${FAIL}${needs('python3')}${SET_CARDS}exec python3 -c ${shellQuote(TF_PROGRAM)} ${names.join()} ${shellQuote(withPython(command))}`
+  return `${FAIL}${needs('python3')}${SET_CARDS}exec python3 ${pythonWords(TF_PROGRAM)} ${names.join()} ${shellQuote(withPython(command))}`
 }

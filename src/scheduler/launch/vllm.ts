@@ -3,7 +3,9 @@
  * headless. It is a service: it is ready when /health answers on its host, and runs until it is cancelled. With Ray, one `vllm serve`
  * asks Ray for its GPUs itself (vllm/v1/executor/ray_utils.py).
  */
+
 import { MusterError } from '../../base/errors.ts'
+import { pythonWords } from '../../base/python-words.ts'
 import { readyLine } from '../../base/ready-line.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { WHOLE_MILLI } from '../model/resources.ts'
@@ -158,6 +160,6 @@ const announce = (url: string): string =>
 `
 
 const untilAnswers = (url: string): string =>
-  `while kill -0 $$ && ! python3 -c ${shellQuote('import sys,urllib.request; urllib.request.urlopen(sys.argv[1],timeout=5)')} ${url}; do sleep 2; done; kill -0 $$`
+  `while kill -0 $$ && ! python3 ${pythonWords('import urllib.request; urllib.request.urlopen(sys.argv[1],timeout=5)')} ${url}; do sleep 2; done; kill -0 $$`
 
 const announceOnRay = `{ ${untilAnswers('"http://$VLLM_HOST_IP:$port/health"')} && echo "${readyLine('$VLLM_HOST_IP', '$port')}" >&9; } 9>&1 >/dev/null 2>&1 &`

@@ -8,6 +8,7 @@
  * were announced to it, only at their end, and renames none: the shell does that, after it has verified the whole file.
  */
 import { STALE_MS } from '../../base/stale-partials.ts'
+import { FOREIGN_LINK } from './remote-script.ts'
 
 /** For any login shell: no line feed, no single quote inside, no `!`, no backslash. */
 export function helperCommand(scriptBytes: number): string {
@@ -18,7 +19,9 @@ export function helperCommand(scriptBytes: number): string {
 
 /** It prints `TOKEN` on a line of its own when it has started. */
 export function helperScript(token: string): Buffer {
-  return Buffer.from(`TOKEN = ${JSON.stringify(token)}\nWEEK = ${STALE_MS / 1000}\n${SCRIPT}`)
+  return Buffer.from(
+    `TOKEN = ${JSON.stringify(token)}\nFOREIGN_LINK = ${JSON.stringify(FOREIGN_LINK)}\nWEEK = ${STALE_MS / 1000}\n${SCRIPT}`,
+  )
 }
 
 const SCRIPT = String.raw`
@@ -82,6 +85,13 @@ def kind_of(path):
         raise OSError(1, 'Is a device, pipe or socket')
     return found
 
+# A link of another account may lead anywhere; the user's own and root's are meant.
+def refuse_foreign(path):
+    with suppress(FileNotFoundError):
+        found = os.lstat(path)
+        if stat.S_ISLNK(found.st_mode) and found.st_uid not in (0, os.geteuid()):
+            raise OSError(1, FOREIGN_LINK)
+
 def refresh(directory):
     # Opened, a network file system asks its server what is in it now.
     with suppress(OSError):
@@ -113,6 +123,7 @@ def offer(message):
 def make(message):
     def make_one(name):
         path = path_of(name)
+        refuse_foreign(path)
         try:
             os.mkdir(path)
         except FileExistsError:
@@ -126,6 +137,7 @@ def make(message):
 def set_all(message):
     def set_one(name, mode, mtime):
         path = path_of(name)
+        refuse_foreign(path)
         # Directories keep the special bits that they have.
         set_attributes(path, mode | stat.S_IMODE(os.stat(path).st_mode) & 0o7000, int(mtime))
     answer(message, message['paths'], set_one)

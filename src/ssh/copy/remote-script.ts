@@ -12,6 +12,8 @@ import { STALE_PARTIALS } from '../../base/stale-partials.ts'
 /** Offsets count in these units, and a resumed copy continues at one. */
 export const UNIT_BYTES = 65_536
 
+export const FOREIGN_LINK = 'it is a link that belongs to another account'
+
 /** For any login shell: no line feed, no single quote inside, no `!`, no backslash. */
 export function bootCommand(token: string): string {
   const orders = `while IFS= read -r line; do case $line in ${token}*) eval "\${line#${token}}";; *) exit 1;; esac; done`
@@ -42,8 +44,10 @@ const FUNCTIONS = [
   `Q() { unprove; r ok; }`,
   // D PATH: the kind of a destination.
   `D() { if [ -d "$1" ]; then r ok directory; elif [ -e "$1" ] || [ -L "$1" ]; then r ok other; else r ok none; fi; }`,
+  // foreign PATH: a link of another account, which may lead anywhere. The user's own and root's are meant.
+  `foreign() { [ -L "$1" ] && [ -z "$(find "$1" -prune '(' -user "$ME" -o -user 0 ')' 2>/dev/null)" ] && e="$1: ${FOREIGN_LINK}"; }`,
   // K PATH: makes a directory, writable.
-  `K() { if [ -d "$1" ] || { e=$(mkdir "$1" 2>&1) || [ -d "$1" ]; }; then [ -w "$1" ] || chmod u+rwx "$1" 2>/dev/null; fresh "$1"; r ok; else r err "$e"; fi; }`,
+  `K() { if foreign "$1"; then r err "$e"; elif [ -d "$1" ] || { e=$(mkdir "$1" 2>&1) || [ -d "$1" ]; }; then [ -w "$1" ] || chmod u+rwx "$1" 2>/dev/null; fresh "$1"; r ok; else r err "$e"; fi; }`,
   // A PATH: makes a directory and all above it, with the umask of the user.
   `A() { if e=$(umask "$UMASK"; mkdir -p "$1" 2>&1); then r ok; else r err "$e"; fi; }`,
   // B PATH: whether names there, or in the nearest directory above that exists, are the same when they differ only in case. It makes a directory, because mkdir follows no link.
@@ -81,7 +85,7 @@ const FUNCTIONS = [
   `finish() { if [ -n "$3" ]; then h=$($SHA <"$1"); if [ "\${h%% *}" != "$3" ]; then echo 'the checksum differs'; return 1; fi; fi; U "$1" "$5" "$6" && chmod "$4" "$1" || return 1; clear "$2" || return 1; mv -f "$1" "$2"; }`,
   `F() { t="$1.$NODE.$$"; shift; if e=$(finish "$t" "$@" 2>&1); then r ok; else rm -f "$t"; r err "$e"; fi; }`,
   // M PATH MODE TIME STAMP
-  `M() { if e=$(U "$1" "$3" "$4" 2>&1 && chmod "$2" "$1" 2>&1); then r ok; else r err "$e"; fi; }`,
+  `M() { if foreign "$1"; then r err "$e"; elif e=$(U "$1" "$3" "$4" 2>&1 && chmod "$2" "$1" 2>&1); then r ok; else r err "$e"; fi; }`,
   // L TARGET PATH TEMPORARY TIME: a symbolic link.
   `L() { if [ -L "$2" ] && [ "$(readlink "$2"; echo x)" = "$1\${NL}x" ]; then r ok same; return; fi; t="$3.$NODE.$$"; rm -f "$t"; if e=$(link "$@" 2>&1); then r ok new; else rm -f "$t"; r err "$e"; fi; }`,
   `link() { ln -s "$1" "$t" || return 1; TZ=UTC0 touch -h -d "$4" "$t" 2>/dev/null; clear "$2" || return 1; mv -f "$t" "$2"; }`,

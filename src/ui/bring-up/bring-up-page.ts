@@ -13,6 +13,7 @@ import {
   splitColumns,
   splitRows,
 } from '../rows/rows-pane.ts'
+import { noMatchText } from '../rows/table-view.ts'
 import { isBareAction, type Page, type PageContext, tableView, tabOfKey } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import { type BringUpCommand, bringUpKeys } from './bring-up-keys.ts'
@@ -208,7 +209,12 @@ export class BringUpPage implements Page {
     const reason = this.#view.columns === undefined ? busyReason : changingReason
     if (reason !== undefined) return this.#context.notice(reason, 'warning')
     if (hosts.length === 0 || areas.length === 0) {
-      return this.#context.notice('hosts.yaml declares nothing for these hosts', 'warning')
+      const isFiltered = this.#shown.length === 0 && this.#view.marked.size === 0
+      const filtered = noMatchText(tableView(this.#context.state, HOSTS), 'host')
+      return this.#context.notice(
+        isFiltered ? `${filtered}: Esc clears the filter` : 'hosts.yaml declares nothing for these hosts',
+        'warning',
+      )
     }
     void this.#work.change({ direction, hosts, areas })
   }

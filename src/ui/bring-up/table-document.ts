@@ -61,7 +61,7 @@ export function tableDocument(
     { text: 'checked', style: mutedStyle(theme) },
   ]
   return {
-    head: [summaryRow(view, hosts, context), [], titles],
+    head: [summaryRow(view, context), [], titles],
     length: hosts.length,
     row(index) {
       const host = hosts[index] ?? ''
@@ -146,12 +146,14 @@ function checkedText({ columns = [], statuses, check, change }: BringUpView, hos
   return times.length === 0 ? '' : `${ageText(nowMs - Math.max(...times))} ago`
 }
 
-function summaryRow(view: BringUpView, hosts: readonly string[], { theme, nowMs }: TableContext): Row {
+function summaryRow(view: BringUpView, { theme, nowMs }: TableContext): Row {
   const { check, change, marked } = view
   const spans: Span[] = []
   const bold = (text: string, colour: Theme['text']) => spans.push({ text, style: boldStyle(colour) })
   if (isChanging(change) && change !== undefined) bold(` ${phaseText(change)} `, theme.warning)
   else if (check !== undefined) bold(` ${checkText(view)} `, theme.warning)
+  // Also those that a filter hides.
+  if (marked.size > 0) bold(` only ${foldHostSet([...marked])} `, theme.receiving)
   // Each host counts once, by the worst of its areas.
   for (const [status, count] of countHosts(view)) {
     const { sign, text, colour } = statusText(status, theme)
@@ -159,8 +161,6 @@ function summaryRow(view: BringUpView, hosts: readonly string[], { theme, nowMs 
   }
   const oldest = oldestFactMs(view)
   if (oldest !== undefined) spans.push({ text: ` oldest ${ageText(nowMs - oldest)} ago`, style: mutedStyle(theme) })
-  const chosen = hosts.filter((host) => marked.has(host))
-  if (chosen.length > 0) bold(`  only ${foldHostSet(chosen)}`, theme.receiving)
   return spans
 }
 

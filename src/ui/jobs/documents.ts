@@ -3,8 +3,9 @@
 import { printable } from '../../base/printable.ts'
 import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import { whenText } from '../../base/time-text.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
-import { formatBundle, isFinal, type JobState } from '../../scheduler/jobs/job.ts'
+import { formatBundle, isFinal, type JobState, silenceOf } from '../../scheduler/jobs/job.ts'
 import {
   groupRanMs,
   JOB_COLUMNS,
@@ -101,7 +102,7 @@ export type ListInput = {
 
 export function listDocument({ status, lines, chosen, filter, view, columns, theme, nowMs }: ListInput): RowDocument {
   const muted = mutedStyle(theme)
-  const shown = listColumns(status.groups, columns, nowMs)
+  const shown = listColumns(status, columns, nowMs)
   const summaryWith = (alert: string): Row => [
     { text: filter === 'all' ? '' : ` only ${filter} ·`, style: boldStyle(theme.accent) },
     { text: alert === '' ? '' : ` ${alert} ·`, style: styleOf(theme.warning) },
@@ -136,7 +137,7 @@ export function listDocument({ status, lines, chosen, filter, view, columns, the
       const { lead } = line
       if (lead === undefined) return []
       const cells = shown.flatMap(({ column, width }): readonly Span[] => {
-        if (column === STATE_COLUMN) return stateSpans(line, width, theme)
+        if (column === STATE_COLUMN) return stateSpans(line, width, theme, status.down)
         const cell = clip(printable(cellText(line, column, nowMs)), width - 1)
         return [{ text: column === shown.at(-1)?.column ? cell : padEnd(cell, width), style: plain }]
       })
@@ -180,10 +181,11 @@ const widest = new WeakMap<readonly JobLine[], ReadonlyMap<string, number>>()
  * As wide as what is in them, whatever a filter leaves, so that no column moves while one types. What a job asks for is cut
  * before a short name.
  */
-function listColumns(all: readonly JobLine[], room: number, nowMs: number): readonly ListColumn[] {
+function listColumns({ groups: all, down }: QueueStatus, room: number, nowMs: number): readonly ListColumn[] {
   const leads = all.flatMap(({ lead }) => lead ?? [])
   const shown = JOB_COLUMNS.filter(({ leastPane = 0, isNeeded }) => room >= leastPane || isNeeded?.(leads) === true)
-  const known = widest.get(all) ?? new Map(JOB_COLUMNS.map((column) => [column.title, widestCell(all, column, nowMs)]))
+  const known =
+    widest.get(all) ?? new Map(JOB_COLUMNS.map((column) => [column.title, widestCell(all, column, nowMs, down)]))
   widest.set(all, known)
   // The reason of a failure comes late, and must not move the other columns then.
   const stateWidth = Math.min(MOST_STATE, Math.max(STATE_COLUMN.width, Math.floor(room / 4), room - OTHER_ROOM))
@@ -201,14 +203,14 @@ function listColumns(all: readonly JobLine[], room: number, nowMs: number): read
   )
 }
 
-function widestCell(all: readonly JobLine[], column: JobColumn, nowMs: number): number {
+function widestCell(all: readonly JobLine[], column: JobColumn, nowMs: number, down: QueueStatus['down']): number {
   // It changes every second.
   if (column.title === 'RAN') return column.width
   const widths = all.slice(0, WIDTH_ROWS).map((line) => {
     // The best value of a study begins in the column before it.
     if (column.title === 'ON' && line.study !== undefined)
       return textWidth(studyBest(line.study, MOST_BEST)) + 1 - RAN_WIDTH
-    const spans = column === STATE_COLUMN ? stateSpans(line, column.width, themes.none) : []
+    const spans = column === STATE_COLUMN ? stateSpans(line, column.width, themes.none, down) : []
     const text = column === STATE_COLUMN ? spans.map((span) => span.text).join('') : cellText(line, column, nowMs)
     return textWidth(printable(text).trimEnd()) + 1
   })
@@ -240,18 +242,28 @@ function studyCells(line: StudyLine, shown: readonly ListColumn[], plain: Style,
 const studyName = ({ study: { name, spec } }: StudyLine): string => `${name} · ${spec.method}`
 
 /** The state of a job or of a study, or the progress of an array, in so many columns. */
-function stateSpans(line: JobLine, width: number, theme: Theme): readonly Span[] {
+function stateSpans(line: JobLine, width: number, theme: Theme, down: QueueStatus['down']): readonly Span[] {
   if (line.study !== undefined) return studyProgress(line.study, width, theme)
   if (line.count > 1) return progressSpans(line, theme, width)
-  return line.lead === undefined ? [] : [stateSpan(line.lead.state, width, theme)]
+  return line.lead === undefined ? [] : stateOfJob(line.lead.state, width, theme, down)
 }
 
-function stateSpan(state: JobState, width: number, theme: Theme): Span {
+function stateOfJob(state: JobState, width: number, theme: Theme, down: QueueStatus['down']): readonly Span[] {
   const reason = 'reason' in state && state.reason !== undefined ? ` ${printable(state.reason)}` : ''
-  return {
-    text: padEnd(clip(`${stateText(state)}${reason}`, width - 1), width),
-    style: boldStyle(stateColour(state.kind, theme)),
-  }
+  const places = ('places' in state && state.places) || []
+  const hosts = new Set(places.map(({ host }) => placeTitle(host)))
+  const silent = new Set(
+    places.flatMap(({ host }, rank) => (silenceOf(state, rank, down) === undefined ? [] : [placeTitle(host)])),
+  )
+  // One place is in its own column.
+  const which = hosts.size === 1 ? '' : `${foldHostSet([...silent])}: `
+  const warning = silent.size === 0 ? '' : `, ${which}no answer`
+  const own = clip(`${stateText(state)}${reason}`, width - 1)
+  const rest = width - textWidth(own)
+  return [
+    { text: own, style: boldStyle(stateColour(state.kind, theme)) },
+    { text: padEnd(rest > 1 ? clip(warning, rest - 1) : '', rest), style: boldStyle(theme.warning) },
+  ]
 }
 
 /** `█████▒·· 61/90 2 failed`; where there is no room for both, what failed, was cancelled or is held counts more than the progress. */
@@ -284,13 +296,20 @@ export function progressSpans(line: JobLine, theme: Theme, columns = STATE_COLUM
 
 const MOST_PLACES = 8
 
+type JobDocumentOptions = {
+  readonly rank?: number | undefined
+  readonly isWrapped?: boolean
+  /** Why places do not answer. */
+  readonly down?: QueueStatus['down'] | undefined
+}
+
 export function jobDocument(
   details: JobDetails,
   log: LogView | undefined,
   columns: number,
   theme: Theme,
   nowMs: number,
-  { rank = 0, isWrapped = false }: { readonly rank?: number | undefined; readonly isWrapped?: boolean } = {},
+  { rank = 0, isWrapped = false, down = {} }: JobDocumentOptions = {},
 ): RowDocument {
   const { job, why, expectedMs, nodes } = details
   const { state, spec } = job
@@ -311,14 +330,22 @@ export function jobDocument(
       const how = bundle === undefined ? '' : formatBundle(bundle)
       const gpu = devices.length > 0 ? `, GPU ${devices.join(',')}` : ''
       const on = nodes === undefined ? '' : ` on ${nodes}`
-      rows.push(...say(`bundle ${rank}: ${placeTitle(host)}${on}${gpu}: ${how}`, muted))
+      const silence = silenceOf(state, rank, down)
+      const old = silence === undefined ? '' : `, according to its last report: ${silence}`
+      rows.push(
+        ...say(
+          `bundle ${rank}: ${placeTitle(host)}${on}${gpu}: ${how}${old}`,
+          old === '' ? muted : styleOf(theme.warning),
+        ),
+      )
     })
     if (state.places.length > MOST_PLACES) rows.push(...say(`and ${state.places.length - MOST_PLACES} more`, muted))
   }
   if (expectedMs !== undefined) rows.push(...say(`expected to start ${whenText(expectedMs, nowMs)}`))
   for (const line of why) rows.push(...say(line, styleOf(theme.warning)))
-  if (details.log !== undefined && isEngineGang(job))
-    rows.push(...say(`output of rank ${rank} of ${spec.bundles}`, muted))
+  const own = details.log === undefined || !('host' in details.log) ? undefined : details.log.whose
+  const whose = details.log !== undefined && isEngineGang(job) ? `rank ${rank} of ${spec.bundles}` : own
+  if (whose !== undefined) rows.push(...say(`output of ${whose}`, muted))
   if (log?.trouble !== undefined) rows.push(...say(`log: ${log.trouble}`, styleOf(theme.danger)))
   if (log !== undefined && log.lines.length > 0) {
     rows.push([{ text: ` ${'─'.repeat(Math.max(0, columns - 2))}`, style: muted }])

@@ -145,6 +145,8 @@ export class JobsPage implements Page {
   #readings = 0
   readonly #life = new AbortController()
   #isDisposed = false
+  /** A question that is being prepared. */
+  #asking: object | undefined
 
   constructor(context: PageContext, watch: QueueWatch, { jobs, work, watched, clusters }: JobsSources) {
     this.#clusters = clusters
@@ -334,11 +336,17 @@ export class JobsPage implements Page {
     return jobDocument(details, log && { ...log, lines: shownLog(state) }, columns, theme, clock.now(), {
       rank,
       isWrapped: true,
+      down: this.#view.status?.down,
     })
   }
 
   handleKey(label: string): boolean {
     const { state } = this.#context
+    if (this.#asking !== undefined) {
+      // What is typed before the question is shown is no answer to it, and must not act elsewhere.
+      if (label === 'Esc' || label === 'Ctrl-c') this.#asking = undefined
+      return true
+    }
     const command = commandOf(jobsKeys, label, state)
     if (command === undefined) return false
     if (jobsKeys.find(({ id }) => id === command)?.isActive?.(state) === false) {
@@ -523,9 +531,10 @@ export class JobsPage implements Page {
   }
 
   #side(columns: number, theme: Theme): RowDocument {
-    const { details, log, logRank } = this.#view
+    const { details, log, logRank: rank } = this.#view
+    const down = this.#view.status?.down
     if (details !== undefined)
-      return jobDocument(details, log, columns, theme, this.#context.clock.now(), { rank: logRank })
+      return jobDocument(details, log, columns, theme, this.#context.clock.now(), { rank, down })
     const style = mutedStyle(theme)
     const { studied, study, status } = this.#view
     if (study !== undefined)
@@ -624,18 +633,26 @@ export class JobsPage implements Page {
   }
 
   #ask(action: JobAction): void {
-    void this.#attempt(() => this.#openChange(action))
+    const asking = {}
+    this.#asking = asking
+    const open = () => this.#openChange(action, () => this.#asking === asking && !this.#isDisposed)
+    void this.#attempt(open).finally(() => {
+      if (this.#asking === asking) this.#asking = undefined
+    })
   }
 
-  async #openChange(action: JobAction): Promise<void> {
+  /** `isWanted`: nothing has cancelled it meanwhile. */
+  async #openChange(action: JobAction, isWanted: () => boolean): Promise<void> {
     const line = this.#chosen
     if (line === undefined) return
-    const { ranks, isTableOpen } = this.#view
+    const { ranks, study, isTableOpen } = this.#view
+    // Jobs that come meanwhile must not take its place.
+    if (ranks === undefined && study === undefined) this.#watch.set({ spec: line.spec })
     const only = ranks?.job ?? (isTableOpen ? this.#chosenMember : undefined)
     const members = await this.#jobs.members(line.spec, CHANGED_KINDS[action])
     const retried = action === 'retry' && line.study ? await this.#failedOf(line.study.study.id) : undefined
     const ids = members.filter((id) => (only === undefined || id === only) && retried?.has(id) !== false)
-    if (this.#isDisposed) return
+    if (!isWanted()) return
     if (ids.length === 0) return this.#context.notice(`no job to ${action} in this row`, 'warning')
     const of = line.study === undefined ? numbersOf(line) : `study ${line.study.study.name}`
     const which = ids.length === 1 ? `job ${ids[0]}` : `${ids.length} jobs of ${of}`

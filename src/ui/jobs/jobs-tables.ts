@@ -54,7 +54,9 @@ export function chosenLine(state: ConsoleState): JobLine | undefined {
   if (ranks !== undefined)
     return status?.groups.find(({ first, count }) => ranks.job >= first && ranks.job < first + count)
   const lines = shownLines(state)
-  return lines.find((line) => line.spec === spec) ?? lines[0]
+  if (spec === undefined) return lines[0]
+  // Of a row that has left the list, the neighbour: the latest jobs are on top.
+  return lines.find((line) => line.spec === spec) ?? lines.find((line) => line.spec < spec) ?? lines.at(-1)
 }
 
 const logColumns: readonly TableColumn<string>[] = [{ title: 'LINE', text: printable }]

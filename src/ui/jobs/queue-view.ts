@@ -242,12 +242,12 @@ export type JobDetails = {
   readonly expectedMs: number | undefined
   /** Where its engine runs it, as a set of nodes. */
   readonly nodes?: string | undefined
-  /** Of bundle 0. */
+  /** Of the bundle that failed first, else of bundle 0. */
   readonly log: HostLog | EngineLog | undefined
 }
 
-/** `program`: POSIX sh without an apostrophe that prints its end. */
-export type HostLog = { readonly host: string; readonly program: string }
+/** `program`: POSIX sh without an apostrophe that prints its end. `whose`: one of several bundles, for people. */
+export type HostLog = { readonly host: string; readonly program: string; readonly whose?: string }
 
 /** Of a job that an engine runs; `rank`: the first one unless given. */
 export type EngineLog = { readonly job: number; readonly attempt: number; readonly rank?: number }

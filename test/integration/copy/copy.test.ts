@@ -5,6 +5,7 @@ import {
   chmodSync,
   chownSync,
   closeSync,
+  lchownSync,
   lstatSync,
   lutimesSync,
   mkdirSync,
@@ -281,6 +282,28 @@ describe('copying to hosts', () => {
     expect(readdirSync(join(target, 'kept'))).toEqual([])
     expect(readdirSync(target).sort()).toEqual(['kept', 'link', 'linked', 'pipe'])
   })
+
+  it.skipIf(process.getuid?.() !== 0).each([true, false])(
+    "goes through a directory's link of the own account, not of another one (with a helper: %s)",
+    async (hasHelpers) => {
+      const target = join(directory, 'target')
+      for (const name of ['own', 'planted']) {
+        mkdirSync(join(source, name))
+        for (const each of ['a', 'b', 'c']) writeFileSync(join(source, name, each), 'new')
+        mkdirSync(join(directory, `of-${name}`), { mode: 0o700 })
+        mkdirSync(target, { recursive: true })
+        symlinkSync(join(directory, `of-${name}`), join(target, name))
+      }
+      lchownSync(join(target, 'planted'), 65_534, 65_534)
+      const { events, result } = await copy([local], [`${source}/.`], () => target, { hasHelpers })
+      expect(result('here')).toMatchObject({ outcome: 'failed', copied: 3 })
+      const reasons = events.flatMap((event) => (event.type === 'file' && event.reason ? [event.reason] : []))
+      expect(reasons.join()).toContain('it is a link that belongs to another account')
+      expect(readdirSync(join(directory, 'of-own'))).toEqual(['a', 'b', 'c'])
+      expect(readdirSync(join(directory, 'of-planted'))).toEqual([])
+      expect(statSync(join(directory, 'of-planted')).mode & 0o777).toBe(0o700)
+    },
+  )
 
   it.each([
     true,

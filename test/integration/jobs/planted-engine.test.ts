@@ -49,7 +49,7 @@ const PLANTED: EngineKind = {
     },
     tryOut: async ({ spec }) => ({ script: `run ${spec.command}\n`, words: 'it would never start', isNever: true }),
     ...outputOn('here', ({ key, rank = 'alone', fromByte }) => {
-      if (!logs.has(key)) return `echo log of ${key} ${rank} | tail -c +${fromByte + 1}`
+      if (!logs.has(key)) return `echo log of ${key} ${rank} | tail -c ${fromByte < 0 ? -fromByte : `+${fromByte + 1}`}`
       const text = logs.get(key)
       return text === undefined ? 'echo loss=666; exit 1' : `printf %s ${shellQuote(text)}`
     }),
@@ -124,6 +124,7 @@ describe('an engine that is planted with one line', () => {
       expect(JSON.parse(output)).toMatchObject({ nodes: 'crater[1-2]' })
       expect((await muster(['pack', '--engine', 'embedded'])).output).toContain('3 with Planted (1, 2, 3)')
       expect((await muster(['job', 'logs', String(gang), '--rank', '1'])).output).toBe(`log of ${keyOf(gang)} 1\n`)
+      expect((await muster(['job', 'logs', String(gang), '--all'])).output).toBe(`  0-1  log of ${keyOf(gang)} 0\n`)
       known.set(keyOf(first), 0)
       known.set(keyOf(gang), 3)
       known.set(keyOf(third), 'running')

@@ -85,8 +85,9 @@ describe('exports of NFS', () => {
     expect(readFileSync(join(home, 'etab'), 'utf8')).toBe(`${shared}  m8(rw)\n`)
 
     const down = lastStep(planUnexport('m1', factsNow()))
-    const before = down.check && run(down.check)
-    expect(before).toEqual({ status: 1, stderr: `exportfs -s still shows ${shared} m8\n` })
+    // As after the server was stopped.
+    writeFileSync(join(home, 'etab'), '')
+    expect(down.check && run(down.check).status).toBe(1)
     expect(run(down.run)).toEqual({ status: 0, stderr: '' })
     expect(down.check && run(down.check)).toEqual({ status: 0, stderr: '' })
     expect(existsSync(own)).toBe(false)

@@ -155,6 +155,12 @@ describe.skipIf(!requirement('python3'))('a study of Optuna', () => {
     expect(read().spec.source).toMatchObject({ host: 'm1' })
   })
 
+  it('is read without the modules in the current directory, where others may write', async () => {
+    for (const name of ['hashlib', 'json', 'sqlite3']) writeFileSync(inDirectory(`${name}.py`), "open('ran', 'w')\n")
+    expect(await study('import', 'wf', database(), '--study-name', 'wf')).toMatchObject({ exitCode: 0 })
+    expect(readdirSync(directory)).not.toContain('ran')
+  })
+
   it('is not taken from what is none', async () => {
     const url = database()
     const messages = async (...args: readonly string[]) => {

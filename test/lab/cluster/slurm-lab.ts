@@ -109,8 +109,8 @@ export const nodesOf = (count: number): readonly SlurmNode[] =>
 
 export const slurmNames = (count: number): readonly string[] => [CONTROLLER, ...nodesOf(count).map(nodeName)]
 
-/** For `startLab`: nodes have the home directory of the controller. */
-export const homesOfSlurm = (name: string) => (name !== CONTROLLER ? { homeOf: CONTROLLER } : {})
+/** For `startLab`: nodes have the home directory of the controller; other hosts of the lab have their own. */
+export const homesOfSlurm = (name: string) => (name.startsWith('n') ? { homeOf: CONTROLLER } : {})
 
 /** For hosts.yaml. */
 export const SLURM_SECTION = `slurm: { login: ${CONTROLLER}, partition: main }\n`

@@ -193,7 +193,8 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
   })
 
   it('restores the hosts, except for the shared files', async () => {
-    expect((await nfs.run('down', '--yes')).code).toBe(0)
+    const done = await nfs.run('down', '--yes')
+    expect(done, done.stdout + done.stderr).toMatchObject({ code: 0 })
     await lab.kernelHost('m10').mustExec('cat /nfsroot/file; rm -r /nfsroot')
     expect(await nfs.states(STATE)).toEqual(before)
   })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Lines } from '../../../src/base/json-lines.ts'
+import { Lines, parseJson } from '../../../src/base/json-lines.ts'
 
 function linesOf(pieces: readonly string[], mostLength: number) {
   const lines: string[] = []
@@ -29,5 +29,13 @@ describe('lines of a program on a head', () => {
         })
       }),
     )
+  })
+})
+
+describe('JSON of a host', () => {
+  it('is refused where its values would fill the memory, not where it is long', () => {
+    expect(parseJson(`[${'{},'.repeat(2_000_000)}{}]`)).toBeUndefined()
+    expect(parseJson('['.repeat(4_000_000))).toBeUndefined()
+    expect(parseJson(JSON.stringify(['x'.repeat(4_000_000)]))).toHaveLength(1)
   })
 })

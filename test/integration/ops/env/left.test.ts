@@ -1,6 +1,6 @@
-/** What env finds on a host where another program is called docker, in a real shell with a home of its own. */
+/** What env finds on a host where others write files and programs with its names, in a real shell with a home of its own. */
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -23,11 +23,7 @@ const here: OpsHosts = {
   },
 }
 
-/** `lines`: what docker prints, whatever it is asked. */
-async function found(lines: readonly string[]) {
-  const docker = join(home, 'bin', 'docker')
-  writeFileSync(docker, `#!/bin/sh\ncat << 'END'\n${lines.join('\n')}\nEND\n`)
-  chmodSync(docker, 0o755)
+async function found() {
   const declared = { inventory: { hosts: [], groups: new Map() }, endpoints: new Map() }
   const facts = left.factsOf(declared, 'm1', [])
   const gathered = await gatherFacts(here, 'm1', facts, {
@@ -38,14 +34,46 @@ async function found(lines: readonly string[]) {
   if (gathered.kind !== 'facts') throw new Error(gathered.reason)
   const answer = gathered.facts.facts.found
   if (answer === undefined) throw new Error('no answer')
-  const items = left.itemsOf({ found: answer }, declared, 'm1')
-  return items.flatMap(({ what, state }) => (/container|image/.test(what) ? [`${what} ${state.kind}`] : []))
+  return left.itemsOf({ found: answer }, declared, 'm1').map(({ what, state }) => `${what} ${state.kind}`)
+}
+
+/** `lines`: what docker prints, whatever it is asked. */
+async function foundOfDocker(lines: readonly string[]) {
+  const docker = join(home, 'bin', 'docker')
+  writeFileSync(docker, `#!/bin/sh\ncat << 'END'\n${lines.join('\n')}\nEND\n`)
+  chmodSync(docker, 0o755)
+  return (await found()).filter((item) => /container|image/.test(item))
 }
 
 it('takes lines of another program that is called docker for no container and no image', async () => {
-  expect(await found(['0, x', 'A'.repeat(20_000), '', 'running', '\x1b]0;title\x07', '-', 'x $(id)'])).toEqual([])
+  expect(await foundOfDocker(['0, x', 'A'.repeat(20_000), '', 'running', '\x1b]0;title\x07', '-', 'x $(id)'])).toEqual(
+    [],
+  )
 })
 
 it('finds containers', async () => {
-  expect(await found(['exited job-1.x'])).toEqual(['container: job-1.x left'])
+  expect(await foundOfDocker(['exited job-1.x'])).toEqual(['container: job-1.x left'])
+})
+
+it('removes nothing because of a file in a directory where others may write', async () => {
+  const [shared, own] = ['shared', 'own'].map((name) => join(home, name))
+  for (const place of [shared, own]) {
+    for (const each of ['', 'data', 'env', 'old.muster-before/conda-meta'])
+      mkdirSync(join(place ?? '', each), { recursive: true, mode: 0o755 })
+    for (const file of ['data.muster-half', 'env/.muster-made']) {
+      writeFileSync(join(place ?? '', file), '')
+      utimesSync(join(place ?? '', file), 1, 1)
+    }
+  }
+  writeFileSync(join(shared ?? '', '.muster-made'), '')
+  chmodSync(shared ?? '', 0o1777)
+  expect((await found()).filter((item) => item.includes(home)).sort()).toEqual([
+    `conda environment that Muster moved aside: ${own}/old.muster-before left`,
+    `unfinished conda environment: ${own}/data.muster-half left`,
+    `virtual environment: ${own}/env left`,
+    `virtual environment: ${shared}/env left`,
+    `what looks like an environment: ${shared} kept`,
+    `what looks like an environment: ${shared}/data.muster-half kept`,
+    `what looks like an environment: ${shared}/old.muster-before kept`,
+  ])
 })

@@ -1,5 +1,8 @@
 /** What is left on a host, from its answer to what may be removed: an answer is not believed, and names of files mean nothing. */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { LeftKind } from '../../../../src/base/left.ts'
 import { known } from '../../../../src/ops/kernel/fact.ts'
@@ -67,6 +70,7 @@ describe('what may be removed', () => {
         'queue =/e 1 1000 4000 4 - =',
         'new =/f 1 1000 4995 4 - =',
         'other =/g 1 1000 4995 4 - =',
+        'part =/h 1 - - 4 - =',
       ),
     ).toEqual([
       ['unfinished copy: /a', 'used', 'process 17 uses it'],
@@ -75,6 +79,7 @@ describe('what may be removed', () => {
       ['unfinished copy: /d', 'kept', 'it belongs to root'],
       ['queue: /e', 'kept', 'it is yours'],
       ['unfinished file: /f', 'used', 'it has just changed'],
+      ['unfinished copy: /h', 'unknown', 'could not be determined: its owner'],
     ])
   })
 
@@ -88,6 +93,23 @@ describe('what may be removed', () => {
       run: { asRoot: true },
     })
     expect(step?.run.script).toContain('held=$(left_holder "$p")')
+  })
+
+  it('stays if another account has it by then', () => {
+    const place = mkdtempSync(join(tmpdir(), 'muster-left-'))
+    const uid = process.getuid?.() ?? 0
+    const remove = (owner: number) => {
+      const answer = fact.parse(`self ${owner} 5000\npart =${place}/x 1 ${owner} 4000 4 - =\nend`, Buffer.alloc(0))
+      const [item] = answer === undefined ? [] : leftoversOf(known(answer), KINDS)
+      const [step] = item?.state.kind === 'left' ? item.state.steps : []
+      return spawnSync('sh', { input: `id() { echo ${owner}; }\n${step?.run.script}`, encoding: 'utf8' })
+    }
+    writeFileSync(join(place, 'x'), '')
+    expect(remove(uid + 1)).toMatchObject({ status: 1, stderr: `${place}/x belongs to another account\n` })
+    expect(existsSync(join(place, 'x'))).toBe(true)
+    expect(remove(uid)).toMatchObject({ status: 0, stderr: '' })
+    expect(existsSync(join(place, 'x'))).toBe(false)
+    rmSync(place, { recursive: true })
   })
 
   it('is reported as unknown if the search was cut', () => {

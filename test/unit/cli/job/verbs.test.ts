@@ -329,6 +329,27 @@ test('submit --dry-run says which host does not answer, and why', async () => {
   )
 })
 
+test('submit says which hosts have changed in hosts.yaml since the scheduler started', async () => {
+  const declare = (here: string, there: string) =>
+    writeFileSync(
+      join(directory, 'hosts.yaml'),
+      `cluster: lab\nhosts: { here: { transport: local, ${here} }, there: { transport: local, ${there} } }\n`,
+    )
+  declare('resources: { cpu: 4, gpu: 1 }', 'labels: { rack: r1 }')
+  await job(['submit', '--', 'true'])
+  using store = openStore()
+  const lease = store.lease.take('test', 1000, 10_000)
+  if (lease === undefined) throw new Error('another scheduler runs')
+  const here = { name: 'here', cpuMilli: 4000, memoryBytes: 2 ** 30, gpus: [''], labels: {} }
+  const there = { name: 'there', cpuMilli: 8000, memoryBytes: 2 ** 30, gpus: [], labels: { rack: 'r1' } }
+  store.writeReport({ atMs: 1000, hosts: [here, there], down: {}, expectedS: {} }, lease)
+  expect((await job(['submit', '--', 'true'])).messages).toBe('')
+  declare('resources: { cpu: 4, gpu: 2 }', 'labels: { rack: r2 }')
+  expect((await job(['submit', '--', 'true'])).messages).toBe(
+    'muster: hosts.yaml has changed for here,there since the scheduler started. Start it again: muster job work\n',
+  )
+})
+
 test('muster pack tells what is declared, and of what nobody knows yet that it is not known', async () => {
   const resources = (text: string) => `{ transport: local, resources: { ${text} } }`
   writeFileSync(

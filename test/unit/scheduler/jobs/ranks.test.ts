@@ -8,6 +8,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import type { BundleState, Job } from '../../../../src/scheduler/jobs/job.ts'
 import { bundleKey } from '../../../../src/scheduler/jobs/orders.ts'
 import {
+  failedRanks,
   parseRankReadings,
   parseRankTails,
   rankPrograms,
@@ -111,6 +112,26 @@ describe('ranks from the state of a job', () => {
       { title: 'rank 0', state: 'running' },
       { title: 'rank 1', state: 'failed', code: 1, text: 'no such file' },
     ])
+  })
+})
+
+describe('the ranks of a job that failed', () => {
+  it('are its bundles where it has no launcher, the first one to fail first', () => {
+    const ended = (code: number, ranMs: number): BundleState => ({
+      kind: 'ended',
+      end: { kind: 'exit', code },
+      beganMs: 0,
+      ranMs,
+    })
+    const titles = (...bundles: readonly BundleState[]) => {
+      const { spec, ...rest } = jobOf(undefined, ...bundles)
+      const { launch: _, ...alone } = spec
+      const job = { ...rest, spec: alone }
+      return failedRanks(job, ranksOf(job)).map(({ title, host }) => `${title} on ${host}`)
+    }
+    expect(titles(ended(143, 9000), ended(3, 5000), ended(143, 9000))[0]).toBe('rank 1 on m2')
+    expect(titles(ended(1, 5000))).toEqual(['rank 0 on m1'])
+    expect(titles(ended(0, 5000))).toEqual([])
   })
 })
 

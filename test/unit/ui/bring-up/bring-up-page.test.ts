@@ -325,6 +325,16 @@ describe('the Bring-up tab', () => {
     expect(port.last.order).toMatchObject({ areas: ['trust'], hosts: ['m2'] })
   })
 
+  it('says for which marked hosts a change would be, also where a filter hides them', async () => {
+    const { type, text, port } = await openTab()
+    type('j ')
+    type('/m1\r')
+    expect(text()).toMatch(/^ only m2 /)
+    expect(text()).not.toMatch(/● m2/)
+    type('d')
+    expect(port.last.order.hosts).toEqual(['m2'])
+  })
+
   it('moves the limit to another area, and takes it away only there', async () => {
     const tab = await openTab(120, 40)
     tab.port.columns = ['trust', 'nfs'].map((name) => ({ name, hosts: ['m1', 'm2'] }))
@@ -571,10 +581,12 @@ describe('the Bring-up tab', () => {
   })
 
   it('filters by host and status, sorts by the severity of an area, and changes only the hosts that are shown', async () => {
-    const { type, text, port } = await openTab()
+    const { type, text, port, console } = await openTab()
     const order = () => [...text().matchAll(/^[ ▸][ ●] (m\d)/gm)].map(([, host]) => host)
     type('/xyzzy')
     expect(text()).toContain('no host matches “xyzzy”')
+    type('\ru')
+    expect(console.state.notice?.text).toBe('no host matches “xyzzy”: Esc clears the filter')
     type('\x1b')
     expect(order()).toEqual(['m1', 'm2', 'm3'])
     type('>>')

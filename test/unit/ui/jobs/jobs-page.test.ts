@@ -293,6 +293,57 @@ describe('the Jobs tab', () => {
     expect(text()).toMatch(/^ no scheduler running · 2 queued, 2 held, /)
   })
 
+  it.each([
+    [80, 24],
+    [120, 40],
+  ])('says that what is known of a running job is old where its place does not answer, on %i×%i', async (columns, rows) => {
+    const of = (host: string) => runningOn(host, 0)
+    const jobs = [jobOf(1, of('@slurm'), { engine: 'slurm' }), jobOf(2, of('n1')), jobOf(3, of('n2'))]
+    const { text, queue, clock, press } = await openTab('5', columns, rows, jobs)
+    queue.next = statusOf(hostSpecs(3), jobs, { down: { '@slurm': 'its controller does not answer', n1: 'no route' } })
+    clock.advance(1000)
+    await press('G')
+    expect(text()).toMatch(/^ 3 +running {2}/m)
+    expect(text()).toMatch(/^ 2 +running, no answer/m)
+    expect(text()).toMatch(/^▸1 +running, no answer/m)
+    expect(text()).toMatch(/bundle 0: Slurm.*: started, according to its last report: its controller/)
+  })
+
+  it('selects the neighbour of a row that leaves the list, and keeps the row of an action', async () => {
+    const held = [1, 2, 3, 4, 5].map((id) => jobOf(id, { kind: 'held' }))
+    const { text, queue, clock, press, console } = await openQueueTab('5', 120, 40, held, {})
+    const show = async (jobs: readonly Job[]) => {
+      queue.next = statusOf(hostSpecs(3), jobs)
+      clock.advance(1000)
+      await press('')
+    }
+    await press('fj')
+    await press('j')
+    expect(text()).toMatch(/^▸3 +held/m)
+    const ended = held.map((job) => (job.id === 3 ? jobOf(3, { kind: 'cancelled', endedMs: 0 }) : job))
+    await show(ended)
+    expect(text()).toMatch(/^▸2 +held/m)
+    await show([...ended, jobOf(6, { kind: 'held' })])
+    expect(text()).toMatch(/^▸2 +held/m)
+    await show(ended.slice(2))
+    expect(text()).toMatch(/^▸4 +held/m)
+    await press('g')
+    await press('r')
+    await press('\x1b')
+    await show([...ended, jobOf(6, { kind: 'held' })])
+    expect(text()).toMatch(/^▸5 +held/m)
+    expect(console.state.mode.kind).toBe('typing')
+  })
+
+  it('does nothing with keys that are typed before a question is shown', async () => {
+    const { press, console, queue } = await openTab('5', 120, 40, [jobOf(1, { kind: 'held' })])
+    await press('c1y')
+    expect(console.state).toMatchObject({ tab: 'jobs', mode: { dialog: { title: 'Cancel job 1?' } } })
+    expect(queue.changes).toEqual([])
+    await press('y')
+    expect(queue.changes).toHaveLength(1)
+  })
+
   it('has no filter by states in the table of an array, and names the one that works there', async () => {
     const jobs = [1, 2, 3].map((id) => jobOf(id, { kind: id < 3 ? 'done' : 'failed', endedMs: 0 } as JobState))
     const { press, console } = await openQueueTab('5', 120, 40, jobs, { 1: 3 })

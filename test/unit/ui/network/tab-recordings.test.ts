@@ -12,7 +12,10 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(state, { recursive: true }))
 
-const sample = (atMs: number) => ({ atMs, gpus: [], cards: [] }) as unknown as Sample
+const sample = (atMs: number): Sample => ({
+  ...{ atMs, cores: 4, cpu: 0, memoryBytes: 8, memoryUsedBytes: 4, swapBytes: 0, swapUsedBytes: 0 },
+  ...{ gpus: [], cards: [] },
+})
 const nameIn = (notice: string): string => / into (\S+) in /.exec(notice)?.[1] ?? ''
 
 it('shows the later of two recordings of one second first', () => {
