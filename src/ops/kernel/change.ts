@@ -8,7 +8,7 @@ import { type AreaFactsOptions, type AreaFinding, type FactsByArea, gatherAreaFa
 import { type Away, awayBy } from './fact.ts'
 import type { Journal } from './journal.ts'
 import { HostLocks, type Lock } from './lock.ts'
-import { hasSteps, makePlan, type Plan } from './plan.ts'
+import { canStart, makePlan, type Plan } from './plan.ts'
 
 export type ChangeOptions = AreaFactsOptions & {
   readonly direction: ChangeDirection
@@ -43,7 +43,7 @@ export interface ChangeHandlers {
 export type Checked = { readonly factsByArea: FactsByArea; readonly plan: Plan }
 
 export type ChangeEnd =
-  /** There is nothing to do, or it was a dry run. */
+  /** There is nothing to do, nothing of it can start, or it was a dry run. */
   | ({ readonly kind: 'unchanged' } & Checked)
   | { readonly kind: 'declined' }
   /** Another Muster is at work, or a host cannot be locked; reported already. */
@@ -69,7 +69,7 @@ export async function changeHosts(options: ChangeOptions, handlers: ChangeHandle
   if (signal.aborted) return { kind: 'cancelled' }
   handlers.onPlan(shown.plan, false)
   // Nothing to do: skip verification, which is slow (a login between every pair of hosts) and which status does.
-  if (isDryRun || !hasSteps(shown.plan)) return { kind: 'unchanged', ...shown }
+  if (isDryRun || !canStart(shown.plan)) return { kind: 'unchanged', ...shown }
   if (!(await handlers.confirm(shown.plan))) return { kind: 'declined' }
   handlers.onPhase?.('lock')
   const known = hostsToLock(shown.plan)
@@ -81,7 +81,7 @@ export async function changeHosts(options: ChangeOptions, handlers: ChangeHandle
   if (signal.aborted) return { kind: 'cancelled' }
   if (stepsOf(now.plan) !== stepsOf(shown.plan)) {
     handlers.onPlan(now.plan, true)
-    if (hasSteps(now.plan) && !(await handlers.confirm(now.plan))) return { kind: 'declined' }
+    if (canStart(now.plan) && !(await handlers.confirm(now.plan))) return { kind: 'declined' }
     const others = hostsToLock(now.plan).filter((host) => !known.includes(host))
     if (!(await lockAll(others, locks, handlers))) return { kind: 'locked' }
   }

@@ -91,6 +91,25 @@ describe('a change', () => {
   })
 })
 
+it('is not offered, and changes nothing, where all of its steps wait for what is blocked', async () => {
+  const finding = { host: 'm1', gravity: 'blocker', id: 'x', cause: 'no disk' } as const
+  const blocked = { ...operationOf('disk', 'm1', []), verdict: { kind: 'blocked', findings: [finding] } } as const
+  const hosts = new StandInHosts()
+  const area = areaOf(
+    {
+      name: 'area',
+      hostsOf: () => ['m1'],
+      factsOf: () => ({}),
+      plan: () => [blocked, operationOf('file', 'm1', ['write'], [blocked.id])],
+    },
+    undefined,
+  )
+  const confirm = () => Promise.reject(new Error('it asks'))
+  const end = await changeHosts({ ...OPTIONS, hosts, areas: [area] }, { ...HANDLERS, onPlan: () => {}, confirm })
+  expect(end.kind).toBe('unchanged')
+  expect(hosts.scripts).not.toContain('m1 write')
+})
+
 it('does not verify a host that is not selected and needs steps itself', async () => {
   const verified: string[] = []
   const missing = new Set(['m1', 'm2'])
