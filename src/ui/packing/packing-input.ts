@@ -136,9 +136,9 @@ export function shownWaiting(waiting: readonly WaitingCard[], view: TableView | 
   return view.isReversed ? found.toReversed() : found
 }
 
-/** A job that has a letter, with what it holds of the visible hosts. */
+/** A job that has a letter, with what it holds on all hosts. */
 export type HeldCard = JobCard & {
-  /** Of the hosts that are shown. */
+  /** Among the clusters that are shown. */
   readonly group: number
   readonly gpuMilli: number
   readonly cpuMilli: number

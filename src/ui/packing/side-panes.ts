@@ -31,37 +31,32 @@ import { WHAT_IF_JOB } from './what-if.ts'
 
 const MOST_WAITING_NAME = 40
 
-/** The jobs of all tiles, those that hold most first. */
+/** The jobs of all tiles with what they hold, also of hosts without a tile; those that hold most first. */
 export function cardsOf(
   groups: readonly Group[],
   { tiles }: TileLayout,
   { whatIf }: PackingInput,
 ): readonly HeldCard[] {
-  const held = new Map<string, Mutable<HeldCard>>()
-  for (const { group, host } of tiles) {
-    const { cluster } = groups[group] ?? {}
-    if (cluster === undefined) continue
-    const noted = (job: number) => {
-      const key = `${group} ${job}`
-      const known = held.get(key)
-      if (known !== undefined) return known
-      const card = cluster.cards.get(job)
-      if (card === undefined) return undefined
-      const made = { ...card, group, gpuMilli: 0, cpuMilli: 0 }
-      held.set(key, made)
-      return made
-    }
-    for (const { job, cpuMilli } of host.holdings) {
-      const own = noted(job)
-      if (own !== undefined) own.cpuMilli += cpuMilli
-    }
-    for (const shares of host.devices)
-      for (const { job, milli } of shares) {
-        const own = noted(job)
+  const held = groups.flatMap(({ cluster }, group) => {
+    const cards = new Map<number, Mutable<HeldCard>>()
+    for (const { host } of tiles.filter((tile) => tile.group === group))
+      for (const { job } of [...host.holdings, ...host.devices.flat()]) {
+        const card = cluster.cards.get(job)
+        if (card !== undefined && !cards.has(job)) cards.set(job, { ...card, group, gpuMilli: 0, cpuMilli: 0 })
+      }
+    for (const { holdings, devices } of cluster.hosts) {
+      for (const { job, cpuMilli } of holdings) {
+        const own = cards.get(job)
+        if (own !== undefined) own.cpuMilli += cpuMilli
+      }
+      for (const { job, milli } of devices.flat()) {
+        const own = cards.get(job)
         if (own !== undefined) own.gpuMilli += milli
       }
-  }
-  const own = [...held.values()].sort(
+    }
+    return [...cards.values()]
+  })
+  const own = held.sort(
     (one, other) => other.gpuMilli - one.gpuMilli || other.cpuMilli - one.cpuMilli || one.job - other.job,
   )
   return whatIf?.trial?.places === undefined ? own : [WHAT_IF_CARD, ...own]

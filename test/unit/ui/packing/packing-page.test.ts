@@ -2,6 +2,7 @@
 
 import { afterEach, describe, expect, it } from 'vitest'
 import type { EngineUsage } from '../../../../src/scheduler/jobs/engine.ts'
+import type { JobState } from '../../../../src/scheduler/jobs/job.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { footerBars } from '../../../../src/ui/console/header.ts'
 import type { ClusterSource } from '../../../../src/ui/jobs/queue-view.ts'
@@ -187,6 +188,21 @@ describe('the list of jobs', () => {
     harness.type('k\r')
     expect(harness.console.state).toMatchObject({ tab: 'jobs', queue: { spec: 2, member: 2 } })
   })
+})
+
+it('counts what a job holds on all hosts, also on those that the filter hides', async () => {
+  const { harness, queue } = await open(160, 45)
+  const places = ['m1', 'm2', 'm3'].map((host) => ({ host, devices: [0] }))
+  const request = { cpuMilli: 1000, memoryBytes: 2 ** 30, gpuCount: 1, gpuMilli: 1000 }
+  const state = { ...runningOn('m1', 0), places, bundles: places.map(() => ({ kind: 'begun' })) } as JobState
+  const jobs = [jobOf(1, state, { request, bundles: 3 })]
+  const specs = hostSpecs(3, 2).map((host, index) => ({ ...host, name: `m${index + 1}` }))
+  queue.next = statusOf(specs, jobs)
+  harness.clock.advance(1000)
+  await settle()
+  expect(screen(harness)).toMatch(/1 train-1 +ann +3 /)
+  harness.type('/m2\r')
+  expect(screen(harness)).toMatch(/1 train-1 +ann +3 /)
 })
 
 describe('the waiting jobs', () => {
