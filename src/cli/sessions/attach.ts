@@ -3,6 +3,7 @@ import { counted } from '../../base/counted.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { timeText, untilText } from '../../base/time-text.ts'
+import { didYouMean } from '../../inventory/nearest-word.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
 import { addKeepOptions } from '../console/keep-options.ts'
@@ -51,11 +52,24 @@ function chosen({ found, silent }: Sessions, name: string | undefined): FoundSes
   const [quiet] = silent.filter((each) => name === undefined || each.name === name)
   if (only === undefined && quiet !== undefined) throw noAnswer([quiet])
   if (name !== undefined)
-    throw new MusterError('usage', `no console is called ${printable(name)}`, { hint: 'Run: muster sessions' })
+    throw new MusterError('usage', `no console is called ${printable(name)}${consoleMeant(name, found)}`, {
+      hint: 'Run: muster sessions',
+    })
   if (only === undefined) throw new MusterError('usage', 'no console is open', { hint: 'Run: muster' })
   throw new MusterError('usage', `${others.length + 1} consoles are open: name one`, {
     hint: [only, ...others].map((each) => `  muster attach ${each.name}`).join('\n'),
   })
+}
+
+/** A cluster's second console has another name than the cluster, and keeps it when the first one ends. */
+export function consoleMeant(name: string, found: readonly Pick<FoundSession, 'name' | 'cluster'>[]): string {
+  const ofCluster = found.find(({ cluster }) => cluster === name)
+  return ofCluster === undefined
+    ? didYouMean(
+        name,
+        found.map((each) => each.name),
+      )
+    : `; did you mean ${ofCluster.name}?`
 }
 
 const noAnswer = (silent: readonly SilentSession[]): MusterError =>

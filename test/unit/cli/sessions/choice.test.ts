@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { askedAbout, choiceOf } from '../../../../src/cli/sessions/attach.ts'
+import { askedAbout, choiceOf, consoleMeant } from '../../../../src/cli/sessions/attach.ts'
 
 const [lab, gpu] = ['lab', 'gpu'].map((name, index) => ({ name, opened: `hosts of ${name}`, detachedMs: index }))
 if (lab === undefined || gpu === undefined) throw new Error('no consoles')
@@ -23,4 +23,14 @@ it('asks about the detached consoles on the same hosts, and where nothing else c
 it('names the last of several detached consoles on the same hosts first', () => {
   const later = { ...lab, name: 'lab-2', detachedMs: 7 }
   expect(askedAbout([lab, gpu, later], 'hosts of lab')).toEqual([later, lab])
+})
+
+it('suggests the console of a cluster whose first console has ended, or the name that was misspelt', () => {
+  const found = [
+    { name: 'bar-2', cluster: 'bar' },
+    { name: 'lab', cluster: 'lab' },
+  ]
+  expect(consoleMeant('bar', found)).toBe('; did you mean bar-2?')
+  expect(consoleMeant('lba', found)).toBe('; did you mean lab?')
+  expect(consoleMeant('other', found)).toBe('')
 })
