@@ -49,6 +49,7 @@ export async function runVerb(
     const ownContext: CliContext = {
       ...limit.context,
       isQuiet: options.quiet === true,
+      wordsAfterDashes: args.includes('--') ? args.length - args.indexOf('--') - 1 : undefined,
       selection: schema && selectionOf(jsonFields ?? '', schema),
     }
     const isOnTerminal = context.stdout.isTTY === true && isPaged(verb, options)

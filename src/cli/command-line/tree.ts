@@ -14,6 +14,10 @@ export const plainError = (text: string): string =>
     .replace(/command-argument value ('.*') is invalid for argument '(.*?)'\./s, '$1 is not a valid value for $2.')
     .replace(/option '(.*?)' argument ('.*') is invalid\./s, '$2 is not a valid value for $1.')
 
+/** Whoever knows other tools writes hosts as several words. */
+const withSeveralHosts = (text: string): string =>
+  text.startsWith('muster: too many arguments') ? `${text.trimEnd()} Several hosts are one word: h1,h2\n` : text
+
 export class VerbTree {
   readonly program = new Command('muster')
   readonly #entries = new Map<Command, Verb | VerbGroup>()
@@ -66,6 +70,9 @@ export class VerbTree {
     const loaded = await entry.load()
     const code = 'verb' in loaded ? loaded.verb : loaded
     code.define?.(command)
+    const last = command.registeredArguments.at(-1)
+    if (last?.name() === 'target' && !last.variadic)
+      command.configureOutput({ outputError: (text, write) => write(withSeveralHosts(plainError(text))) })
     // Commander sets the default of a `--no-x` that has no `--x` before the code of the verb is here.
     for (const option of command.options) {
       if (option.negate && !command.options.some(({ long }) => long === option.long?.replace(/^--no-/, '--')))

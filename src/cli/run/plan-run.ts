@@ -9,6 +9,7 @@ import { foreignFile, makeOwnDirectories, notOwn } from '../../base/foreign-plac
 import { printable } from '../../base/printable.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import type { Endpoint } from '../../inventory/host.ts'
+import { type InventorySource, isDeclared } from '../../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { expandCommand, expandWord, parseInterpreter } from '../../ops/run/command-template.ts'
 import type { ExecFile } from '../../ssh/exec/host-exec.ts'
@@ -77,6 +78,7 @@ export async function planRun(
     ...context,
     workingDirectory: record.directory,
   })
+  await refuseSecondTarget(record.target, words, options, source, context)
   const selection = defined({ exclude: options.exclude, stdinNames: record.stdinNames })
   const { inventory, hosts } = await selectNamed(source, record.target, selection, context)
   const failed = last === undefined ? undefined : new Set(last.failed)
@@ -120,6 +122,23 @@ export async function planRun(
     isSudo: record.isSudo,
     record,
   }
+}
+
+/** `run h1 h2 -- true`: hosts before `--` are no command. */
+async function refuseSecondTarget(
+  target: string,
+  words: readonly string[],
+  { script }: RunVerbOptions,
+  source: InventorySource,
+  { wordsAfterDashes = words.length }: CliContext,
+): Promise<void> {
+  const before = words.slice(0, Math.max(0, words.length - wordsAfterDashes))
+  if (before.length === 0 || script !== undefined) return
+  const areHosts = await Promise.all(before.map((word) => isDeclared(word.replace(/^@/, ''), source)))
+  if (!areHosts.every(Boolean)) return
+  throw new MusterError('usage', `more than one target: ${printable([target, ...before].join(' '))}`, {
+    hint: `Several hosts are one word: ${printable([target, ...before].join(','))}`,
+  })
 }
 
 function newRecord(

@@ -321,6 +321,14 @@ describe('muster run', () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining('--env TOKEN=')])
   })
 
+  it('refuses further hosts before --, and says how several hosts are written', async () => {
+    const { code, stderr } = await run(['run', 'm8', 'm9', 'm10', '--', 'true'])
+    expect(stderr).toBe('muster: more than one target: m8 m9 m10\nSeveral hosts are one word: m8,m9,m10\n')
+    expect(code).toBe(2)
+    const { stdout } = await run(['run', 'm8', '--dry-run', 'git', 'log', '--', 'm9'])
+    expect(stdout).toMatch(/^m8: git log /)
+  })
+
   it('says what would run on which host, and runs nothing', async () => {
     const { stdout } = await run(['run', 'm[8-9]', '--dry-run', '--', `touch ${path('touched')} # %h`])
     expect(stdout).toBe(`m8: touch ${path('touched')} # m8\nm9: touch ${path('touched')} # m9\n`)

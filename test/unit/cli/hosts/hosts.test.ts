@@ -61,6 +61,12 @@ describe('muster hosts', () => {
     expect(exitCode).toBe(0)
   })
 
+  test('says how several hosts are written', async () => {
+    const { exitCode, messages } = await hosts(['m8', 'm10'])
+    expect(messages).toMatch(/too many arguments.* Several hosts are one word: h1,h2\nRun: muster hosts --help\n$/)
+    expect(exitCode).toBe(2)
+  })
+
   test('is separated by tabs without a terminal, and has all columns', async () => {
     expect((await hosts(['m10,here'], { isTerminal: false })).output).toMatch(
       /^NAME\tADDRESS\tPORT\tUSER\tTRANSPORT\tVIA\tGROUPS\nm10\t192\.168\.1\.10\t22\troot\tssh2\t\tall-but-me\nhere\tthis machine\t\t\S+\tlocal\t\t\n$/,
