@@ -48,7 +48,7 @@ export type ChangeEnd =
   | { readonly kind: 'declined' }
   /** Another Muster is at work, or a host cannot be locked; reported already. */
   | { readonly kind: 'locked' }
-  /** `applied`: while steps were running. */
+  /** `applied`: once steps were running. */
   | { readonly kind: 'cancelled'; readonly applied?: Checked & { readonly result: ApplyResult } }
   /** The lock of a host was lost during the steps or right before: everything was stopped. */
   | ({ readonly kind: 'lost'; readonly result?: ApplyResult } & Checked)
@@ -109,7 +109,10 @@ export async function changeHosts(options: ChangeOptions, handlers: ChangeHandle
   if (lost.aborted) return endOfLost({ ...now, result }, locks, handlers)
   handlers.onPhase?.('verify')
   const after = await check(options)
-  return { kind: 'done', ...after, result, findings: await verify(after.factsByArea, options) }
+  const findings = await verify(after.factsByArea, options)
+  // Hosts that were no longer asked are not away.
+  if (signal.aborted) return { kind: 'cancelled', applied: { ...now, result } }
+  return { kind: 'done', ...after, result, findings }
 }
 
 export function hostsWithSteps({ operations }: Plan): string[] {

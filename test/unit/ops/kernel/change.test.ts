@@ -110,6 +110,37 @@ it('is not offered, and changes nothing, where all of its steps wait for what is
   expect(hosts.scripts).not.toContain('m1 write')
 })
 
+it.each(['check', 'verify'])('reports no host as away when the user cancels the %s after the steps', async (when) => {
+  const cancel = new AbortController()
+  let isWritten = false
+  const hosts = new StandInHosts((_, script) => {
+    if (script === 'write') isWritten = true
+    return script.includes('muster-lock-holder') ? { outcome: { kind: 'exit', code: 76 } } : {}
+  })
+  const area = areaOf(
+    {
+      name: 'area',
+      hostsOf: () => ['m1'],
+      factsOf: () => ({}),
+      plan() {
+        if (isWritten && when === 'check') cancel.abort()
+        return [operationOf('file', 'm1', isWritten ? [] : ['write'])]
+      },
+      async verify() {
+        cancel.abort()
+        return [{ host: 'm1', gravity: 'blocker', id: 'login', cause: 'cancelled' }]
+      },
+    },
+    undefined,
+  )
+  const end = await changeHosts(
+    { ...OPTIONS, hosts, areas: [area], signal: cancel.signal },
+    { ...HANDLERS, onPlan: () => {} },
+  )
+  if (end.kind !== 'cancelled') throw new Error(`it ended as ${end.kind}`)
+  expect([...(end.applied?.result.ends.values() ?? [])]).toEqual([{ kind: 'done' }])
+})
+
 it('does not verify a host that is not selected and needs steps itself', async () => {
   const verified: string[] = []
   const missing = new Set(['m1', 'm2'])
