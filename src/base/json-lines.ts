@@ -60,30 +60,44 @@ export const TOO_LONG = `it sent a line of more than ${MOST_LENGTH / 1e6} MB`
 
 export type JsonRecord = Readonly<Record<string, unknown>>
 
-/** A value takes up to a hundred bytes of memory, however short it is. */
+/** A value takes up to two hundred bytes of memory, however short its text is. */
 const MOST_VALUES = 2_000_000
+const MOST_DEPTH = 200
 
-/** Undefined: it is no JSON, or has so many values that they would fill the memory. */
+/** Undefined: it is no JSON, or has so many or so deep values that they would fill the memory. */
 export function parseJson(text: string): unknown {
   try {
-    return hasTooManyValues(text) ? undefined : JSON.parse(text)
+    return isWithinBounds(text) ? JSON.parse(text) : undefined
   } catch {
     return undefined
   }
 }
 
-/** Counts what values begin with or are divided by, also in strings. */
-function hasTooManyValues(text: string): boolean {
-  if (text.length < MOST_VALUES) return false
-  let count = 0
+/** Counts what values begin with or are divided by, outside strings. */
+function isWithinBounds(text: string): boolean {
+  let [count, depth] = [0, 0]
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
-    if (code === COMMA || code === BRACKET || code === BRACE) count++
+    if (code === QUOTE) at = endOfString(text, at)
+    else if (code === COMMA) count++
+    else if (code === BRACKET || code === BRACE) {
+      count++
+      depth++
+    } else if (code === BRACKET_END || code === BRACE_END) depth--
+    if (count > MOST_VALUES || depth > MOST_DEPTH) return false
   }
-  return count > MOST_VALUES
+  return true
 }
 
-const [COMMA, BRACKET, BRACE] = [44, 91, 123]
+/** Where the string that begins at `from` ends. */
+function endOfString(text: string, from: number): number {
+  let at = from + 1
+  while (at < text.length && text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1
+  return at
+}
+
+const [QUOTE, COMMA, BACKSLASH] = [34, 44, 92]
+const [BRACKET, BRACKET_END, BRACE, BRACE_END] = [91, 93, 123, 125]
 
 export function record(value: unknown): JsonRecord | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : undefined

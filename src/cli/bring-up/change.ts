@@ -144,7 +144,7 @@ function finishChange(
     ...(isDryRun ? [`${stepsText(counts)} would be done`] : []),
     ...(result === undefined && !isDryRun
       ? [
-          counts.blocked > away
+          counts.blocked > away || counts.toDo > 0
             ? 'nothing to apply'
             : `no change: nothing to do${direction === 'up' ? ' (muster status tests whether it works)' : ''}`,
         ]

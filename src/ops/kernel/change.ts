@@ -8,7 +8,7 @@ import { type AreaFactsOptions, type AreaFinding, type FactsByArea, gatherAreaFa
 import { type Away, awayBy } from './fact.ts'
 import type { Journal } from './journal.ts'
 import { HostLocks, type Lock } from './lock.ts'
-import { hasSteps, makePlan, type Plan } from './plan.ts'
+import { canStart, makePlan, type Plan } from './plan.ts'
 
 export type ChangeOptions = AreaFactsOptions & {
   readonly direction: ChangeDirection
@@ -43,7 +43,7 @@ export interface ChangeHandlers {
 export type Checked = { readonly factsByArea: FactsByArea; readonly plan: Plan }
 
 export type ChangeEnd =
-  /** There is nothing to do, or it was a dry run. */
+  /** There is nothing to do, nothing of it can start, or it was a dry run. */
   | ({ readonly kind: 'unchanged' } & Checked)
   | { readonly kind: 'declined' }
   /** Another Muster is at work, or a host cannot be locked; reported already. */
@@ -56,7 +56,7 @@ export type ChangeEnd =
   | ({ readonly kind: 'done'; readonly result: ApplyResult; readonly findings: readonly AreaFinding[] } & Checked)
 
 export async function changeHosts(options: ChangeOptions, handlers: ChangeHandlers): Promise<ChangeEnd> {
-  const { signal, areas, direction, hosts, isDryRun = false, isAgreed = false, isSelected } = options
+  const { signal, hosts, isDryRun = false, isAgreed = false, isSelected } = options
   using locks = new HostLocks(hosts, options)
   handlers.onPhase?.('check')
   // Facts gathered while the host is locked need not be gathered again.
@@ -69,7 +69,7 @@ export async function changeHosts(options: ChangeOptions, handlers: ChangeHandle
   if (signal.aborted) return { kind: 'cancelled' }
   handlers.onPlan(shown.plan, false)
   // Nothing to do: skip verification, which is slow (a login between every pair of hosts) and which status does.
-  if (isDryRun || !hasSteps(shown.plan)) return { kind: 'unchanged', ...shown }
+  if (isDryRun || !canStart(shown.plan)) return { kind: 'unchanged', ...shown }
   if (!(await handlers.confirm(shown.plan))) return { kind: 'declined' }
   handlers.onPhase?.('lock')
   const known = hostsToLock(shown.plan)
@@ -81,7 +81,7 @@ export async function changeHosts(options: ChangeOptions, handlers: ChangeHandle
   if (signal.aborted) return { kind: 'cancelled' }
   if (stepsOf(now.plan) !== stepsOf(shown.plan)) {
     handlers.onPlan(now.plan, true)
-    if (hasSteps(now.plan) && !(await handlers.confirm(now.plan))) return { kind: 'declined' }
+    if (canStart(now.plan) && !(await handlers.confirm(now.plan))) return { kind: 'declined' }
     const others = hostsToLock(now.plan).filter((host) => !known.includes(host))
     if (!(await lockAll(others, locks, handlers))) return { kind: 'locked' }
   }
@@ -109,8 +109,7 @@ export async function changeHosts(options: ChangeOptions, handlers: ChangeHandle
   if (lost.aborted) return endOfLost({ ...now, result }, locks, handlers)
   handlers.onPhase?.('verify')
   const after = await check(options)
-  const findings = direction === 'down' ? [] : await verifyAreas(areas, after.factsByArea, after.plan, options, 'check')
-  return { kind: 'done', ...after, result, findings }
+  return { kind: 'done', ...after, result, findings: await verify(after.factsByArea, options) }
 }
 
 export function hostsWithSteps({ operations }: Plan): string[] {
@@ -135,6 +134,13 @@ async function check(options: ChangeOptions): Promise<Checked> {
   const { areas, direction, isSelected } = options
   const factsByArea = await gatherAreaFacts(areas, options)
   return { factsByArea, plan: makePlan(direction, areas, factsByArea, { isSelected }) }
+}
+
+/** Hosts that are not selected are verified only if they need no steps: it is no failure of the others that they are not up yet. */
+async function verify(factsByArea: FactsByArea, options: ChangeOptions): Promise<readonly AreaFinding[]> {
+  const { areas, direction } = options
+  if (direction === 'down') return []
+  return await verifyAreas(areas, factsByArea, makePlan(direction, areas, factsByArea), options, 'check')
 }
 
 /** A host that cannot be reached is away, without a second attempt. */

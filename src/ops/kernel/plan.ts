@@ -47,6 +47,12 @@ export function hasSteps({ operations }: Plan): boolean {
   return operations.some(({ verdict }) => verdict.kind === 'steps')
 }
 
+/** Some of its steps do not wait for what is blocked. */
+export function canStart(plan: Plan): boolean {
+  const stuck = stuckOperations(plan)
+  return plan.operations.some(({ id, verdict }) => verdict.kind === 'steps' && !stuck.has(id))
+}
+
 /** Those whose steps cannot start, since what they wait for is blocked: an operation before them, or the last one of their host. */
 export function stuckOperations({ operations }: Plan): ReadonlySet<string> {
   const stuck = new Set<string>()

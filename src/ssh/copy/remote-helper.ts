@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
+import { parseJson, record } from '../../base/json-lines.ts'
 import { printable } from '../../base/printable.ts'
 import { startMarked } from '../exec/filters.ts'
 import type { Connection, RemoteProcess } from '../transport.ts'
@@ -203,16 +204,11 @@ const SHAPES: Readonly<Record<keyof HelperMessage, (value: unknown) => boolean>>
 
 /** The line comes from a host. Undefined: it is not a valid message. */
 function parse(line: string): HelperMessage | undefined {
-  try {
-    const value: unknown = JSON.parse(line)
-    if (typeof value !== 'object' || value === null) return undefined
-    const message = value as HelperMessage
-    for (const [name, isShaped] of Object.entries(SHAPES)) {
-      const own = message[name as keyof HelperMessage]
-      if (own !== undefined && !isShaped(own)) return undefined
-    }
-    return message.error === undefined ? message : { ...message, error: printable(message.error) }
-  } catch {
-    return undefined
+  const message: HelperMessage | undefined = record(parseJson(line))
+  if (message === undefined) return undefined
+  for (const [name, isShaped] of Object.entries(SHAPES)) {
+    const own = message[name as keyof HelperMessage]
+    if (own !== undefined && !isShaped(own)) return undefined
   }
+  return message.error === undefined ? message : { ...message, error: printable(message.error) }
 }

@@ -153,6 +153,12 @@ export function toneOf(steps: readonly StepView[]): 'waiting' | 'running' | 'ok'
   return steps.every(({ state }) => state.kind === 'waiting') ? 'waiting' : 'running'
 }
 
+/** The areas of a change that have something on its hosts; all, until the plan says so. */
+export function areasOf({ order, plan }: ChangeView): readonly string[] {
+  const planned = new Set(plan?.operations.map(({ area }) => area))
+  return planned.size === 0 ? order.areas : order.areas.filter((area) => planned.has(area))
+}
+
 /** What is as declared and does not work, of the hosts and areas of a change. */
 export function notWorking({ statuses }: Pick<BringUpView, 'statuses'>, { order }: ChangeView): HostStatus[] {
   if (order.direction === 'down') return []
@@ -165,7 +171,7 @@ export function notWorking({ statuses }: Pick<BringUpView, 'statuses'>, { order 
  * `nothing to do`. `failed`: hosts that do not work.
  */
 export function changeEnd(
-  { steps, plan }: ChangeView,
+  { steps, plan, end }: ChangeView,
   failed: readonly string[] = [],
 ): { readonly text: string; readonly isWhole: boolean } {
   const states = [...steps.values()]
@@ -178,7 +184,7 @@ export function changeEnd(
     ...(blocked.size === 0 ? [] : [`blocked on ${foldHostSet([...blocked])}`]),
     ...(failed.length === 0 ? [] : [`not working: ${foldHostSet([...new Set(failed)])}`]),
   ]
-  const begin = states.length > 0 ? all : rest.length === 0 ? 'nothing to do' : 'no change'
+  const begin = states.length > 0 && end !== 'unchanged' ? all : rest.length === 0 ? 'nothing to do' : 'no change'
   return { text: [begin, ...rest].join('; '), isWhole: bad + rest.length === 0 }
 }
 

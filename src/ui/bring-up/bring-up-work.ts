@@ -9,6 +9,7 @@ import { ThrottledAction } from '../rows/throttled-action.ts'
 import type { Busy, PageContext } from '../state/console-state.ts'
 import {
   type AreaColumn,
+  areasOf,
   type BringUpPort,
   type BringUpView,
   beginChange,
@@ -186,7 +187,6 @@ export class BringUpWork implements Disposable {
     this.#changing = changing
     this.#checking?.abort()
     this.#checking = undefined
-    const words = `${order.direction === 'up' ? 'bring up' : 'take down'} ${order.areas.join(', ')}`
     const past = lastBegun(this.#view)
     this.set({ change: beginChange(order, clock.now()), past, isWhole: false, check: undefined })
     this.showSide('plan')
@@ -223,6 +223,8 @@ export class BringUpWork implements Disposable {
     this.#changing = undefined
     this.#changeChange((change) => endChange(change, end, clock.now()))
     if (this.#isClosed) return
+    const areas = this.#view.change ? areasOf(this.#view.change) : order.areas
+    const words = `${order.direction === 'up' ? 'bring up' : 'take down'} ${areas.join(', ')}`
     // A discarded plan is no change; what was done before is shown again.
     if (end === 'declined') this.set({ change: past, past: undefined, side: 'details' })
     const { text, isWhole } = this.#endOf(end)

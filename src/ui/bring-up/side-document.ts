@@ -13,6 +13,7 @@ import { boldStyle, mutedStyle, type Style, styleOf, type Theme, type ThemeColou
 import { documentOf, type Row, type RowDocument } from '../rows/rows-pane.ts'
 import {
   type AreaColumn,
+  areasOf,
   type BringUpView,
   type ChangeView,
   cellKey,
@@ -144,28 +145,26 @@ function writeOthers(out: Writer, view: BringUpView, column: AreaColumn, own: st
 }
 
 /** `failed`: what is as declared and does not work, which the plan does not change. */
-function planDocument(
-  { plan, phase, order, isAgain, said }: ChangeView,
-  failed: readonly HostStatus[],
-  context: TableContext,
-): RowDocument {
+function planDocument(change: ChangeView, failed: readonly HostStatus[], context: TableContext): RowDocument {
   const { theme } = context
+  const { plan, phase, isAgain, said } = change
   const head = new Writer(context)
   const body = new Writer(context)
-  head.say(titleOf(order), boldStyle(theme.accent))
+  head.say(titleOf(change), boldStyle(theme.accent))
   if (plan === undefined) return body.document(head.say('checking the hosts …', boldStyle(theme.warning)).rows)
   const counts = countPlan(plan)
   const { steps, blocked, stuckSteps } = counts
   if (isAgain) head.say('The hosts have changed since: this is the new plan.', boldStyle(theme.warning))
-  if (steps > 0) head.say(`${stepsText(counts)} on ${foldHostSet(hostsWithSteps(plan))}`, boldStyle(theme.text))
+  const others =
+    stuckSteps === 0 ? '' : `; ${counted(stuckSteps, 'step')} cannot start without ${blocked === 1 ? 'it' : 'them'}`
+  if (steps > stuckSteps)
+    head.say(`${stepsText(counts)} on ${foldHostSet(hostsWithSteps(plan))}`, boldStyle(theme.text))
   else if (blocked === 0 && failed.length > 0) head.say('Nothing to change.', boldStyle(theme.text))
   else if (blocked === 0) head.say('Nothing to do.', boldStyle(theme.ok))
-  else head.say(`Nothing to apply: ${counted(blocked, 'operation')} blocked, marked !`, boldStyle(theme.danger))
-  if (steps > 0 && blocked > 0) {
-    const others =
-      stuckSteps === 0 ? '' : `; ${counted(stuckSteps, 'step')} cannot start without ${blocked === 1 ? 'it' : 'them'}`
+  else
+    head.say(`Nothing to apply: ${counted(blocked, 'operation')} blocked, marked !${others}`, boldStyle(theme.danger))
+  if (steps > stuckSteps && blocked > 0)
     head.say(`${counted(blocked, 'operation')} blocked, marked !${others}`, boldStyle(theme.danger))
-  }
   if (failed.length > 0) head.say(`${hostsOf(failed)}: not working, marked ✗`, boldStyle(theme.danger))
   if (phase === 'ask') head.say('y applies it, Esc discards it', boldStyle(theme.warning))
   // Not in the head, which is always in view: there may be many.
@@ -192,8 +191,10 @@ function writeFailed(out: Writer, failed: readonly HostStatus[], { theme }: Tabl
   }
 }
 
-const titleOf = ({ direction, areas, hosts }: ChangeView['order']): string =>
-  `${direction === 'up' ? 'Bring up' : 'Take down'} ${areas.join(', ')} on ${foldHostSet(hosts)}`
+function titleOf(change: ChangeView): string {
+  const { direction, hosts } = change.order
+  return `${direction === 'up' ? 'Bring up' : 'Take down'} ${areasOf(change).join(', ')} on ${foldHostSet(hosts)}`
+}
 
 function styleOfLine(kind: LineKind, theme: Theme): Style {
   if (kind === 'head') return boldStyle(theme.text)
@@ -236,8 +237,8 @@ function stepsDocument(
 
 function stepsHead(change: ChangeView, failed: readonly HostStatus[], context: TableContext): readonly Row[] {
   const { theme } = context
-  const { end, order, phase } = change
-  const out = new Writer(context).say(titleOf(order), boldStyle(theme.accent))
+  const { end, phase } = change
+  const out = new Writer(context).say(titleOf(change), boldStyle(theme.accent))
   if (phase !== 'ended') out.say(`${phaseText(change)} …`, boldStyle(theme.warning))
   else {
     const { text, isWhole } = changeEnd(

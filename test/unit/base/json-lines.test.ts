@@ -35,7 +35,29 @@ describe('lines of a program on a head', () => {
 describe('JSON of a host', () => {
   it('is refused where its values would fill the memory, not where it is long', () => {
     expect(parseJson(`[${'{},'.repeat(2_000_000)}{}]`)).toBeUndefined()
-    expect(parseJson('['.repeat(4_000_000))).toBeUndefined()
     expect(parseJson(JSON.stringify(['x'.repeat(4_000_000)]))).toHaveLength(1)
+  })
+
+  it('is refused where its values are deeper than any answer', () => {
+    const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
+    expect(parseJson(nested(200))).toHaveLength(1)
+    expect(parseJson(nested(201))).toBeUndefined()
+    expect(parseJson(`{"a":${nested(200)}}`)).toBeUndefined()
+    expect(parseJson(`[${'[[]],'.repeat(1000)}0]`)).toHaveLength(1001)
+  })
+
+  it('is not refused for what its strings say', () => {
+    const said = ['[{,'.repeat(1_000_000), '\\', '"', '\\"[', '[{'.repeat(500)]
+    expect(parseJson(JSON.stringify(said))).toEqual(said)
+    const hidden = `["\\\\",${'[],'.repeat(2_000_000)}""]`
+    expect(parseJson(hidden)).toBeUndefined()
+  })
+
+  it('is what JSON.parse makes of it', () => {
+    fc.assert(
+      fc.property(fc.json(), (text) => {
+        expect(parseJson(text)).toEqual(JSON.parse(text))
+      }),
+    )
   })
 })

@@ -1,5 +1,6 @@
 /** Parses the output of iperf3 and iperf 2. Pure. */
 import { defined } from '../../../base/defined.ts'
+import { parseJson } from '../../../base/json-lines.ts'
 import { amountOf } from '../amount.ts'
 import type { Measured } from './link.ts'
 
@@ -16,10 +17,8 @@ export type Parsed =
  */
 export function parseIperf3(text: string): Parsed {
   const start = text.indexOf('{')
-  let report: unknown
-  try {
-    report = JSON.parse(start < 0 ? '' : text.slice(start))
-  } catch {
+  const report = start < 0 ? undefined : parseJson(text.slice(start))
+  if (report === undefined) {
     const said = text.trim().split('\n').at(-1) ?? ''
     if (said === '' || said.length > 200) return { kind: 'failed', reason: 'the answer of iperf3 is incomplete' }
     return { kind: 'failed', reason: said, saidBy: 'client' }

@@ -5,6 +5,18 @@ import { changeHosts } from '../../../../src/ops/kernel/change.ts'
 import type { Plan } from '../../../../src/ops/kernel/plan.ts'
 import { type Answer, operationOf, StandInHosts } from './stand-in-hosts.ts'
 
+const OPTIONS = {
+  direction: 'up',
+  mark: 'mark',
+  owner: 'nobody',
+  fanOut: 8,
+  signal: new AbortController().signal,
+  now: () => 0,
+  isSelected: (_: string): boolean => true,
+  openJournal: () => ({ path: '', write: () => {} }),
+} as const
+const HANDLERS = { confirm: () => Promise.resolve(true), onEvent: () => {}, onSay: () => {} }
+
 /**
  * Brings up a file on m1 while m2 is away, for another reason each time; `steps` gives the steps of each look, and `locks` what
  * m1 answers to whoever wants to lock it (by default that it has no locks).
@@ -21,39 +33,24 @@ async function bringUp(
     if (!script.includes('muster-lock-holder')) return {}
     return lockAnswers.shift() ?? { outcome: { kind: 'exit', code: 76 } }
   })
-  const left = [...steps]
+  let looks = 0
   const area = areaOf(
     {
       name: 'area',
       hostsOf: () => ['m1', 'm2'],
-      factsOf: () => ({}),
-      plan: () => [operationOf('file', 'm1', left.shift() ?? [])],
+      factsOf: (_, host) => {
+        if (host === 'm1') looks += 1
+        return {}
+      },
+      plan: () => [operationOf('file', 'm1', steps[looks - 1] ?? [])],
     },
     undefined,
   )
   const plans: Plan[] = []
   const end = await changeHosts(
-    {
-      hosts,
-      areas: [area],
-      direction: 'up',
-      mark: 'mark',
-      owner: 'nobody',
-      fanOut: 8,
-      signal: new AbortController().signal,
-      now: () => 0,
-      isAgreed,
-      isSelected: () => true,
-      openJournal: () => ({ path: '', write: () => {} }),
-    },
-    {
-      onPlan: (plan) => plans.push(plan),
-      confirm: () => Promise.resolve(true),
-      onEvent: () => {},
-      onSay: () => {},
-    },
+    { ...OPTIONS, hosts, areas: [area], isAgreed },
+    { ...HANDLERS, onPlan: (plan) => plans.push(plan) },
   )
-  const looks = steps.length - left.length
   return {
     end: end.kind,
     plans: plans.length,
@@ -92,4 +89,51 @@ describe('a change', () => {
       ran: [],
     })
   })
+})
+
+it('is not offered, and changes nothing, where all of its steps wait for what is blocked', async () => {
+  const finding = { host: 'm1', gravity: 'blocker', id: 'x', cause: 'no disk' } as const
+  const blocked = { ...operationOf('disk', 'm1', []), verdict: { kind: 'blocked', findings: [finding] } } as const
+  const hosts = new StandInHosts()
+  const area = areaOf(
+    {
+      name: 'area',
+      hostsOf: () => ['m1'],
+      factsOf: () => ({}),
+      plan: () => [blocked, operationOf('file', 'm1', ['write'], [blocked.id])],
+    },
+    undefined,
+  )
+  const confirm = () => Promise.reject(new Error('it asks'))
+  const end = await changeHosts({ ...OPTIONS, hosts, areas: [area] }, { ...HANDLERS, onPlan: () => {}, confirm })
+  expect(end.kind).toBe('unchanged')
+  expect(hosts.scripts).not.toContain('m1 write')
+})
+
+it('does not verify a host that is not selected and needs steps itself', async () => {
+  const verified: string[] = []
+  const missing = new Set(['m1', 'm2'])
+  const hosts = new StandInHosts((host, script) => {
+    if (script === 'write') missing.delete(host)
+    return script.includes('muster-lock-holder') ? { outcome: { kind: 'exit', code: 76 } } : {}
+  })
+  const area = areaOf(
+    {
+      name: 'area',
+      hostsOf: () => ['m1', 'm2', 'm3'],
+      factsOf: () => ({}),
+      plan: () => ['m1', 'm2', 'm3'].map((host) => operationOf('file', host, missing.has(host) ? ['write'] : [])),
+      async verify(_, { facts }) {
+        verified.push(...facts.keys())
+        return []
+      },
+    },
+    undefined,
+  )
+  const end = await changeHosts(
+    { ...OPTIONS, hosts, areas: [area], isSelected: (host) => host === 'm2' },
+    { ...HANDLERS, onPlan: () => {} },
+  )
+  expect(end).toMatchObject({ kind: 'done', findings: [] })
+  expect(verified).toEqual(['m2', 'm3'])
 })

@@ -537,6 +537,29 @@ describe('the Bring-up tab', () => {
     expect(text()).toMatch(/^ 1 operation blocked, marked !; 2 steps cannot start without it$/m)
   })
 
+  it('does not offer to apply a plan of which nothing can start, and names only areas of its hosts', async () => {
+    const { type, port, text, console } = await openTab(120, 40)
+    port.columns = ['trust', 'nfs'].map((name) => ({ name, hosts: ['m1', 'm2', 'm3'] }))
+    type('r')
+    await setImmediate()
+    type('u')
+    expect(text()).toContain('Bring up trust, nfs on m[1-3]')
+    const finding = { host: 'm1', gravity: 'blocker', id: 'x', cause: 'no disk' } as const
+    const [first, ...others] = planOf('m1', 'm2').operations.map((operation) => ({ ...operation, area: 'nfs' }))
+    if (first === undefined) throw new Error('no operation')
+    const operations: Operation[] = [
+      { ...first, verdict: { kind: 'blocked', findings: [finding] } },
+      ...others.map((operation) => ({ ...operation, after: [first.id] })),
+    ]
+    port.last.handlers.onPlan({ direction: 'up', operations }, false)
+    port.last.ended.resolve({ kind: 'unchanged' })
+    await setImmediate()
+    expect(text()).toMatch(/^ Nothing to apply: 1 operation blocked, marked !; 2 steps cannot start without it$/m)
+    expect(text()).toContain('Bring up nfs on m[1-3]')
+    expect(text()).not.toContain('y applies it')
+    expect(console.state.log.at(-1)?.text).toBe('bring up nfs: no change; blocked on m1')
+  })
+
   it('cancels a change, and checks the hosts again', async () => {
     const { type, port, text, header } = await begun('d')
     expect(port.last.order.direction).toBe('down')
