@@ -129,6 +129,7 @@ const INTERRUPTS = new Set([0x03, 0x1a, 0x1c])
 
 export class ConsoleApp implements PageContext, Disposable {
   options: ConsoleOptions
+  readFiles: PageContext['readFiles']
   readonly ports: ConsolePorts
   readonly store: Store<ConsoleState>
   readonly dialogs: Dialogs
