@@ -401,6 +401,7 @@ export class ConsoleApp implements PageContext, Disposable {
   showTab(tab: Tab): void {
     this.change(({ mode, panel, tab: before }) => ({
       tab,
+      cameFrom: undefined,
       mode: mode.kind === 'filter' ? TYPING : mode,
       // Asking for the shells while they are shown takes the keys from the panel beside them.
       ...(tab === 'shells' && before === tab && panel ? { panel: { ...panel, hasKeys: false } } : {}),

@@ -134,6 +134,8 @@ export type ConsoleState = FileTabsState & {
   readonly columns: number
   readonly rows: number
   readonly tab: Tab
+  /** Where Esc goes back to: the tab from which a row led here. */
+  readonly cameFrom?: Tab | undefined
   /** In the order of the inventory. */
   readonly hosts: FixedMap<string, HostState>
   readonly groups: ReadonlyMap<string, readonly string[]>
