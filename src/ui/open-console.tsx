@@ -329,7 +329,8 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
       },
     })),
   ]
-  owned.own(new ChangedFiles(app, changing))
+  const changed = owned.own(new ChangedFiles(app, changing))
+  app.readFiles = () => changed.check(true)
 
   if (options.signal.aborted) quit()
   options.signal.addEventListener('abort', quit, { once: true })

@@ -207,9 +207,12 @@ left_holder() {
     BEGIN { wanted = ENVIRON["LEFT"]; sub(/\\n.*/, "", wanted); size = length(wanted) }
     { rest = $0
       while ((at = index(rest, wanted)) > 0) {
-        if (substr(rest, at + size, 1) !~ /[A-Za-z0-9_.-]/) { print $1; exit }
+        if (substr(rest, at + size, 1) !~ /[A-Za-z0-9_.-]/) { print $1; next }
         rest = substr(rest, at + size)
-      } }'
+      } }' | while read -r left_pid; do
+    # One that has ended meanwhile, such as a part of the search, uses nothing.
+    if [ -d "/proc/$left_pid" ]; then echo "$left_pid"; break; fi
+  done
 }`
 
 /** Functions for the scripts that search. */

@@ -39,7 +39,7 @@ export const bringUpKeys = keyTable<ConsoleState>()(
   ],
   ['again', 'r', 'refresh', 'Check all hosts again.', canCheck],
   ['retry', 'r', 'retry failed', 'In the view of steps: plan again for the hosts that failed.', canRetry],
-  ['mark', 'Space', 'mark', 'Mark or unmark the host; changes apply to the marked hosts.', onRows],
+  ['mark', 'Space', 'mark', 'Mark or unmark the host, and go to the next; changes apply to the marked hosts.', onRows],
   ['open', 'Enter', 'details', 'Show details of the cell: status, problem and fix, journal.', onRows],
   [
     'whole',

@@ -149,8 +149,8 @@ export class BringUpPage implements Page {
     no: () => this.#work.decide(false),
     cancel: () => this.#work.cancel(),
     'back-to-table': () => this.#work.showTable(),
-    up: () => this.#begin('up', this.#chosenHosts()),
-    down: () => this.#begin('down', this.#chosenHosts()),
+    up: () => this.#withFiles(() => this.#begin('up', this.#chosenHosts())),
+    down: () => this.#withFiles(() => this.#begin('down', this.#chosenHosts())),
     again: () => this.#check(),
     retry: () => this.#retry(),
     mark: () => (this.#view.hasSideKeys ? this.#scrollSide(this.#pageRows()) : this.#mark()),
@@ -184,6 +184,15 @@ export class BringUpPage implements Page {
   #refuse(label: string): void {
     this.#work.cancel()
     this.#context.notice(`plan discarded: ${label} does not apply it`, 'warning')
+  }
+
+  /** With hosts.yaml as it is now: it may have been saved a moment ago. */
+  #withFiles(act: () => void): void {
+    const { readFiles } = this.#context
+    if (readFiles === undefined || this.#view.columns === undefined) return act()
+    void readFiles()
+      .then(() => this.#work.readAreas())
+      .then(act)
   }
 
   #check(): void {

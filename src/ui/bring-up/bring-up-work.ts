@@ -98,6 +98,18 @@ export class BringUpWork implements Disposable {
   decide(isYes: boolean): void {
     const answer = this.#answer
     if (answer === undefined) return this.#refuse()
+    if (isYes && this.#context.readFiles !== undefined) return void this.#decideNow(answer, this.#context.readFiles)
+    this.#give(answer, isYes)
+  }
+
+  /** The file may have been saved a moment ago; what follows from it discards the plan. */
+  async #decideNow(answer: (isYes: boolean) => void, readFiles: () => Promise<void>): Promise<void> {
+    await readFiles()
+    await this.readAreas()
+    if (this.#answer === answer) this.#give(answer, true)
+  }
+
+  #give(answer: (isYes: boolean) => void, isYes: boolean): void {
     this.#answer = undefined
     if (isYes) this.#changeChange((change) => ({ ...change, phase: 'lock' }))
     else this.showTable()
@@ -140,11 +152,17 @@ export class BringUpWork implements Disposable {
     const host = cursor.host ?? rowsOf({ ...this.#view, columns }, this.#context.state.hosts.keys())[0]
     // What is known of an area for which hosts.yaml declared something else says nothing about what it declares now.
     const isSame = ({ name, digest }: AreaColumn) => before?.some((old) => old.name === name && old.digest === digest)
+    const changed = columns.filter((column) => before !== undefined && !isSame(column)).map(({ name }) => name)
     const cells = new Set(
       columns.filter(isSame).flatMap(({ name, hosts = [] }) => hosts.map((each) => cellKey(name, each))),
     )
     const statuses = new Map([...this.#view.statuses].filter(([cell]) => cells.has(cell)))
     this.set({ columns, statuses, cursor: { host, area }, trouble: undefined })
+    const order = this.isDeciding ? this.#view.change?.order : undefined
+    if (order === undefined || !order.areas.some((name) => changed.includes(name))) return
+    this.cancel()
+    const key = order.direction === 'up' ? 'u' : 'd'
+    this.#context.notice(`hosts.yaml has changed since this plan: ${key} makes a new one`, 'warning')
   }
 
   /** Reads hosts.yaml, then checks the hosts. */
@@ -158,6 +176,7 @@ export class BringUpWork implements Disposable {
     this.#checking = checking
     this.set({ check: { answered: new Set() }, trouble: undefined })
     try {
+      await this.#context.readFiles?.()
       const columns = await this.#port.areas()
       this.#setColumns(columns)
       if (columns.some(({ hosts }) => hosts !== undefined)) {

@@ -32,14 +32,14 @@ export class ChangedFiles implements Disposable {
     this.#wait(context.clock)
   }
 
-  /** A file is read once it has stayed the same since the last check, since an editor may still be writing it. */
-  async check(): Promise<void> {
+  /** A file is read once it has stayed the same since the last check, since an editor may still be writing it. `now`: in any case. */
+  async check(now = false): Promise<void> {
     for (const file of this.#files) {
       const stats = await stat(file.path, { bigint: true }).catch(() => undefined)
       const version = versionOf(stats)
       const isStill = version === file.last
       file.last = version
-      if (this.#isDisposed || !isStill || version === file.known) continue
+      if (this.#isDisposed || !(isStill || now) || version === file.known) continue
       file.known = version
       // Opening a pipe could wait for ever.
       if (stats === undefined || stats.isFile()) await this.#read(file)

@@ -129,6 +129,7 @@ const INTERRUPTS = new Set([0x03, 0x1a, 0x1c])
 
 export class ConsoleApp implements PageContext, Disposable {
   options: ConsoleOptions
+  readFiles: PageContext['readFiles']
   readonly ports: ConsolePorts
   readonly store: Store<ConsoleState>
   readonly dialogs: Dialogs
@@ -254,6 +255,7 @@ export class ConsoleApp implements PageContext, Disposable {
       clock: ports.clock,
       state: () => this.state,
       isInStep: (host, others, lastKeyMs) => this.#divergence.isInStep(host, others, lastKeyMs),
+      showsDirectory: (host) => this.#divergence.showsDirectory(host),
       isAtPrompt: (host) => this.#divergence.isAtPrompt(host),
       update: (patch) => this.store.update(patch),
     })
@@ -399,6 +401,7 @@ export class ConsoleApp implements PageContext, Disposable {
   showTab(tab: Tab): void {
     this.change(({ mode, panel, tab: before }) => ({
       tab,
+      cameFrom: undefined,
       mode: mode.kind === 'filter' ? TYPING : mode,
       // Asking for the shells while they are shown takes the keys from the panel beside them.
       ...(tab === 'shells' && before === tab && panel ? { panel: { ...panel, hasKeys: false } } : {}),

@@ -203,6 +203,11 @@ export class Divergence implements Disposable {
     return alike.length * 2 >= others.length
   }
 
+  /** The line of its cursor shows a directory, as a prompt does: `root@m1:~# `, `/srv $ `. */
+  showsDirectory(host: string): boolean {
+    return /[~/]/.test(this.#options.screen(host)?.lineToCursor() ?? '')
+  }
+
   /** Its shell waits for a line, of which something may be typed: the line begins with a prompt like its first one. */
   isAtPrompt(host: string): boolean {
     const screen = this.#options.screen(host)

@@ -348,7 +348,8 @@ export class InputRouter {
     // Without a table, text typed after `/` must not act as other keys, such as 1 and Enter.
     if (label === '/') return dialogs.openNoSearch(app)
     const tab = tabOfKey(label)
-    if (tab !== undefined) return app.showTab(tab)
+    const shown = tab ?? (label === 'Esc' ? app.state.cameFrom : undefined)
+    if (shown !== undefined) return app.showTab(shown)
     app.notice(this.#withoutEffect(label), 'info', 'key')
   }
 

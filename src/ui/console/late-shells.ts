@@ -2,6 +2,7 @@
  * A shell that opens after others were typed into (a connection that came back, a slow login, an added host) has not seen those
  * keys: the rest of a line, or a line for a program that runs on the others, would be a command of its own there. Such a host gets
  * no keys beside others until no line is half typed and its shell waits for one as theirs do, or until the user selects all hosts.
+ * Once the others have run commands, equal prompts prove nothing unless they show the directory: it alone is in its home directory.
  * Where no receiver is left that has the beginning of the line, the rest of it goes nowhere; what is for a program, which may be many
  * lines or a password, goes nowhere until Ctrl-C.
  */
@@ -16,10 +17,11 @@ export const lateReason = ({ lostInput }: Pick<ConsoleState, 'lostInput'>): stri
     ? 'text for a program that was lost; Ctrl-C begins a new line'
     : lostInput === 'line'
       ? 'the rest of a line whose beginning was lost'
-      : 'its shell is new and gets no keys until it waits at the same prompt as the others'
+      : 'its shell is new and gets no keys until it waits at the same prompt, with its directory, as the others'
 
+const ENTERS = [0x0d, 0x0a] as const
 /** Enter, and the keys that give a line up: Ctrl-C, Ctrl-U. */
-const ENDS: ReadonlySet<number> = new Set([0x0d, 0x0a, 0x03, 0x15])
+const ENDS: ReadonlySet<number> = new Set([...ENTERS, 0x03, 0x15])
 const CTRL_C = 0x03
 /** Keys that neither put text into a line nor end one everywhere: they delete (Backspace, Ctrl-D, Ctrl-K, Ctrl-W), move, redraw (Ctrl-L), stop (Ctrl-Z, Ctrl-\). */
 const ADDS_NOTHING = /^(?:[\x7f\b\x04\x0b\x17\x01\x05\x0c\x1a\x1c]|\x1b[[O][CDHF])+$/
@@ -29,6 +31,8 @@ type LateShellsOptions = {
   readonly state: () => ConsoleState
   /** Its shell and at least half of these wait at the same prompt; they have answered since their last key, and nothing is typed after it. */
   isInStep(host: string, others: readonly string[], lastKeyMs: (host: string) => number): boolean
+  /** Its prompt shows a directory. */
+  showsDirectory(host: string): boolean
   /** Its shell waits at a prompt, whatever is typed after it; no program runs in it. */
   isAtPrompt(host: string): boolean
   update(patch: Partial<ConsoleState>): void
@@ -38,6 +42,8 @@ export class LateShells {
   readonly #options: LateShellsOptions
   /** Hosts whose shell got keys since it opened, and when it got the last one. */
   readonly #typedMs = new Map<string, number>()
+  /** Hosts whose shell got a whole line, which may have been `cd`. */
+  readonly #gotLines = new Set<string>()
   /** Something was typed after the last key that ends a line. */
   #isLineOpen = false
 
@@ -50,7 +56,10 @@ export class LateShells {
     const state = this.#options.state()
     const { kind } = shell
     if (state.receivers.has(host) && !getsKeysBeside(state, host)) this.#noteLast(host, shell)
-    if (kind !== 'open') this.#typedMs.delete(host)
+    if (kind !== 'open') {
+      this.#typedMs.delete(host)
+      this.#gotLines.delete(host)
+    }
     if (kind !== 'open' || this.#typedMs.has(host) || !this.#mustWait(host)) return
     this.#setLate((name) => name === host, true)
     this.check()
@@ -60,6 +69,8 @@ export class LateShells {
   noteTyped(hosts: readonly string[], bytes: Uint8Array): void {
     const nowMs = this.#options.clock.now()
     for (const host of hosts) this.#typedMs.set(host, nowMs)
+    const hasLine = bytes.length > 1 || this.#isLineOpen
+    if (hasLine && ENTERS.some((key) => bytes.includes(key))) for (const host of hosts) this.#gotLines.add(host)
     const isProgram = this.#options.state().lostInput === 'program'
     if (isProgram ? bytes.includes(CTRL_C) : ENDS.has(bytes.at(-1) ?? 0)) this.#endLine()
     else if (!ADDS_NOTHING.test(Buffer.from(bytes).toString('latin1'))) this.#isLineOpen = true
@@ -76,8 +87,11 @@ export class LateShells {
     const late = [...this.#options.state().hosts.values()].filter(({ isLate }) => isLate)
     if (this.#isLineOpen || late.length === 0) return
     const others = this.#others()
+    const haveMoved = others.some((name) => this.#gotLines.has(name))
     const isReady = (host: string): boolean =>
-      others.length === 0 || this.#options.isInStep(host, others, (name) => this.#typedMs.get(name) ?? 0)
+      others.length === 0 ||
+      ((!haveMoved || this.#options.showsDirectory(host)) &&
+        this.#options.isInStep(host, others, (name) => this.#typedMs.get(name) ?? 0))
     const ready = new Set(late.flatMap(({ host }) => (isReady(host) ? host : [])))
     if (ready.size > 0) this.#setLate((host) => ready.has(host), false)
   }

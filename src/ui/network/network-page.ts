@@ -49,7 +49,7 @@ const testKeys = keyTable<ConsoleState>()(
     'Show the measurement of links that is running, or that has ended meanwhile.',
     (state) => inTable(state) && hasMesh(state),
   ],
-  ['mark', 'Space', 'mark', 'Mark or unmark the selected host, for p.', inTable],
+  ['mark', 'Space', 'mark', 'Mark or unmark the selected host, for p, and go to the next.', inTable],
   [
     'pair',
     'p',

@@ -300,6 +300,7 @@ export class PackingPage implements Page {
     const { id, line } = found
     this.#watch.set({ spec: line.spec, member: id, filter: 'all', listed: 'queue' })
     this.#context.showTab('jobs')
+    this.#context.change(() => ({ cameFrom: 'packing' }))
   }
 
   #switchPicture(): void {

@@ -134,6 +134,8 @@ export type ConsoleState = FileTabsState & {
   readonly columns: number
   readonly rows: number
   readonly tab: Tab
+  /** Where Esc goes back to: the tab from which a row led here. */
+  readonly cameFrom?: Tab | undefined
   /** In the order of the inventory. */
   readonly hosts: FixedMap<string, HostState>
   readonly groups: ReadonlyMap<string, readonly string[]>
@@ -346,6 +348,8 @@ export interface PageContext {
   readonly clock: Clock
   /** Changes the state; the screen follows. */
   change(patch: (state: ConsoleState) => Partial<ConsoleState>): void
+  /** Reads hosts.yaml again if it has changed; absent: there is none. */
+  readFiles?: (() => Promise<void>) | undefined
   /** A message in the footer for a few seconds. */
   notice(message: string, tone?: NoticeTone, about?: Notice['about']): void
   /** A line on the tab Log; `host` is empty when it is about no single host. */

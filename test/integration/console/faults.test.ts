@@ -58,6 +58,7 @@ describe('a console with an error in its own code', () => {
     await console.type('echo before\r')
     await console.expectOnAll(['m1', 'm2'], () => /^before$/m)
     await console.leader('2')
+    await console.expectScreen(/ BRING-UP /)
     await console.type('X')
     await console.expectScreen(/This page cannot be drawn: planted while drawing/)
     await console.expectScreen(/error in Muster: everything continues; the Log \(6\) has the details/)

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { factScript, parseFacts } from '../../../src/ops/doctor/fact-script.ts'
 import { endMark } from '../../../src/ops/kernel/fact.ts'
-import { findProgram } from '../../support/requirements.ts'
+import { findProgram, requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const SHELLS: readonly (readonly string[])[] = [
@@ -67,6 +67,17 @@ describe('the fact script', () => {
       expect(facts.mounts?.map(({ mountPoint }) => mountPoint)).toContain('/')
     }
   })
+
+  it.skipIf(process.getuid?.() !== 0 || !requirement('unshare', 'setpriv', 'bash'))(
+    "reads limits from no process of another user that calls itself sshd's",
+    async () => {
+      const title = 'sshd: /usr/sbin/sshd -f /nowhere [listener] 0 of 7-9 startups'
+      const liar = `setpriv --reuid 65534 --clear-groups bash -c 'exec -a "${title}" sleep 600' & exec sh -s`
+      // Among processes of their own: this machine may have several that are sshd's.
+      const { sshd } = await readFacts(['unshare', '--pid', '--fork', '--mount-proc', 'sh', '-c', liar])
+      expect(sshd?.maxStartups?.full).not.toBe(9)
+    },
+  )
 
   it('separates answers that are written at the same time, also from a shell that writes line by line', async () => {
     for (let round = 0; round < 5; round += 1) {

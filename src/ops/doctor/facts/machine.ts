@@ -223,11 +223,13 @@ export type SshdLimits = {
 
 /**
  * Any user can read the configuration file and MaxStartups from the listener's process title; `sshd -T` prints the whole
- * configuration, but only for root. The bracket in the pattern keeps this script from finding itself.
+ * configuration, but only for root. The titles of other users' processes say nothing. The bracket in the pattern keeps this script from finding itself.
  */
 export const sshdFact: Fact<SshdLimits> = {
   script: `
-title=$(grep -ahs '[[]listener] [0-9]' /proc/[0-9]*/cmdline | tr '\\000' ' ')
+title=$(for f in $(grep -als '[[]listener] [0-9]' /proc/[0-9]*/cmdline); do
+  case $(stat -c %u "\${f%/*}") in 0 | "$(id -u)") cat "$f"; echo;; esac
+done 2> /dev/null | tr '\\000' ' ')
 case $title in
   *'[listener]'*'[listener]'*) echo several; return 0;;
   *'[listener]'*) printf '%.300s\\n' "$title";;

@@ -102,7 +102,8 @@ describe('what may be removed', () => {
       const answer = fact.parse(`self ${owner} 5000\npart =${place}/x 1 ${owner} 4000 4 - =\nend`, Buffer.alloc(0))
       const [item] = answer === undefined ? [] : leftoversOf(known(answer), KINDS)
       const [step] = item?.state.kind === 'left' ? item.state.steps : []
-      return spawnSync('sh', { input: `id() { echo ${owner}; }\n${step?.run.script}`, encoding: 'utf8' })
+      // The parts of the shell itself, which name the file, are no processes that use it.
+      return spawnSync('sh', ['-c', `id() { echo ${owner}; }\n${step?.run.script}`], { encoding: 'utf8' })
     }
     writeFileSync(join(place, 'x'), '')
     expect(remove(uid + 1)).toMatchObject({ status: 1, stderr: `${place}/x belongs to another account\n` })

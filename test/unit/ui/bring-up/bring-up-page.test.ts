@@ -84,6 +84,59 @@ describe('the Bring-up tab', () => {
     expect(text()).toMatch(/m1 +- +\? unknown/)
   })
 
+  it.each(['is noticed', 'is noticed only by y'])('discards a plan when hosts.yaml changes, which %s', async (how) => {
+    const { type, port, console, footer } = await openTab(120, 40)
+    type('d')
+    const { handlers, order } = port.last
+    handlers.onPhase?.('check')
+    handlers.onPlan(planOf('m1', 'm2'), false)
+    const agreed = handlers.confirm(planOf('m1', 'm2'))
+    expect(footer()).toContain('y apply')
+    const edit = () => {
+      port.columns = port.columns.map((column) => ({ ...column, digest: `${column.name} of other hosts` }))
+    }
+    if (how === 'is noticed') {
+      edit()
+      for (const page of Object.values(console.pages)) page.onDeclared?.()
+      await setImmediate()
+      type('y')
+    } else {
+      console.readFiles = async () => edit()
+      type('y')
+    }
+    expect(await agreed).toBe(false)
+    expect(order.signal.aborted).toBe(true)
+    port.last.ended.resolve({ kind: 'declined', statuses: [] })
+    await setImmediate()
+    expect(footer()).not.toContain('y apply')
+    if (how !== 'is noticed')
+      expect(console.state.notice?.text).toBe('hosts.yaml has changed since this plan: d makes a new one')
+  })
+
+  it('plans with a hosts.yaml that was saved a moment ago', async () => {
+    const { type, port, console } = await openTab(120, 40)
+    console.readFiles = async () => {
+      port.columns = [{ name: 'nfs', hosts: ['m3'], digest: 'new' }]
+    }
+    type('u')
+    await setImmediate()
+    expect(port.last.order).toMatchObject({ direction: 'up', hosts: ['m3'], areas: ['nfs'] })
+  })
+
+  it('applies a plan after it has looked at hosts.yaml once more', async () => {
+    const { type, port, console } = await openTab(120, 40)
+    let reads = 0
+    console.readFiles = async () => void reads++
+    type('u')
+    await setImmediate()
+    const { handlers } = port.last
+    handlers.onPlan(planOf('m1', 'm2'), false)
+    const agreed = handlers.confirm(planOf('m1', 'm2'))
+    type('yy')
+    expect([await agreed, reads > 0]).toEqual([true, true])
+    expect(console.state.bringUp.change?.phase).toBe('lock')
+  })
+
   it.each(SIZES)('shows the status of each host in words, on %i×%i', async (columns, rows) => {
     const { text, header } = await openTab(columns, rows)
     expect(text()).toMatch(/host +trust +nfs/)

@@ -111,6 +111,43 @@ it('waits while the others are in another directory, until the user selects all'
   expect(toM2()).toBe('ls\r')
 })
 
+describe('where prompts show no directory', () => {
+  const bare = async () => {
+    const stand = await atPrompts()
+    for (const host of ['m1', 'm2', 'm3', 'm4']) await stand.print(host, '\x1b[2J\x1b[H@@ ')
+    stand.rest()
+    const back = async () => {
+      await stand.comeBack()
+      await stand.print('m2', '\x1b[2J\x1b[H@@ ')
+      stand.rest()
+    }
+    return { ...stand, back }
+  }
+
+  it('stays out once the others have run a line, until the user selects all', async () => {
+    const { type, back, toM2, header, footer, printAll, others, rest } = await bare()
+    type('cd /srv\r')
+    await printAll([...others, 'm2'], () => 'cd /srv\r\n@@ ')
+    await back()
+    type('rm -rf *\r')
+    await printAll(others, () => 'rm -rf *\r\n@@ ')
+    rest()
+    expect(toM2()).toBe('')
+    expect(header()).toContain('no keys yet: m2')
+    expect(footer()).toContain('Ctrl-] a also m2')
+    type(`${LEADER}a`)
+    expect(header()).toContain(' TYPING INTO ALL 4: ')
+  })
+
+  it('gets keys again where only Enter was typed, and nothing is half typed', async () => {
+    const { type, back, header, printAll, others } = await bare()
+    type('\r')
+    await printAll([...others, 'm2'], () => '\r\n@@ ')
+    await back()
+    expect(header()).toContain(' TYPING INTO ALL 4: ')
+  })
+})
+
 it('gets keys when it is selected alone, and others that nobody typed into wait for nothing', async () => {
   const { type, comeBack, rest, toM2, fleet, header } = await atPrompts()
   await comeBack()

@@ -425,6 +425,11 @@ describe('the selected block', () => {
     expect(title()).toBe('m1 GPU 0')
     harness.type('\r')
     expect(harness.console.state.tab).toBe('jobs')
+    // Esc goes back to where the row led from, once.
+    harness.type('\x1b')
+    expect(harness.console.state.tab).toBe('packing')
+    harness.type('\x1b')
+    expect(harness.console.state.tab).toBe('packing')
     expect(harness.console.state.queue.spec).toBe(1)
   })
 
