@@ -350,11 +350,11 @@ echo "$$ $boot \${20} 1" >key/run.$boot.1; check key
       await told('abc-1-1-0 begun')
       // While the shell looks for the processes of the first one, that ends, and its process takes the next one.
       const second = `trap 'echo TERM' TERM; : >there; until [ -e over ]; do sleep 0.05; done`
-      child.stdin?.write(`head() {
+      child.stdin?.write(`cat() {
   : >"$HOME/go"; until [ -e "$HOME/next" ]; do :; done
   [ -e abc-2-1-0 ] || eval ${shellQuote(roundOf(keyed(2, second)))} >/dev/null
   until [ -e "$HOME/there" ]; do :; done
-  command head "$@"
+  command cat "$@"
 }
 `)
       const stopped = line.round(only({ kind: 'stop', key: 'abc-1-1-0', signal: 'TERM' }))
