@@ -82,11 +82,28 @@ const FLOODED = {
   reason: `it printed more than ${formatBytes(FLOOD_BYTES)} instead of a short answer, and was cut off`,
 } as const
 
-const NOT_HERE: ScriptResult = {
-  outcome: { kind: 'unreachable', reason: 'it is not open in the console' },
+const notReached = (reason: string): ScriptResult => ({
+  outcome: { kind: 'unreachable', reason },
   stdout: new Uint8Array(),
   stderr: new Uint8Array(),
   durationMs: 0,
+})
+
+const NOT_HERE = notReached('it is not open in the console')
+
+/** The same hosts, without those that must not be reached; `reasonAgainst`: why not. */
+export function withoutSome(hosts: OpsHosts, reasonAgainst: (host: string) => string | undefined): OpsHosts {
+  const refused = (host: string): ScriptResult | undefined => {
+    const reason = reasonAgainst(host)
+    return reason === undefined ? undefined : notReached(reason)
+  }
+  return {
+    ...defined({ connectSocket: hosts.connectSocket?.bind(hosts) }),
+    exec: async (host, ...rest) => refused(host) ?? (await hosts.exec(host, ...rest)),
+    ...(hosts.deliver && {
+      deliver: async (host, ...rest) => refused(host) ?? (await hosts.deliver?.(host, ...rest)) ?? NOT_HERE,
+    }),
+  }
 }
 
 class SshOpsHosts implements Required<OpsHosts>, Disposable {

@@ -26,7 +26,7 @@ import { AREAS, loadAreas } from '../bring-up/areas.ts'
 import { jobsAtStake } from '../bring-up/jobs-at-stake.ts'
 import { newMark, ownerWords } from '../bring-up/prepare.ts'
 import type { CliContext } from '../command-line/verb.ts'
-import { createFleetOpsHosts } from '../connect/ops-hosts.ts'
+import { createFleetOpsHosts, withoutSome } from '../connect/ops-hosts.ts'
 import type { Wires } from '../connect/transports.ts'
 import { SudoPassword } from '../connect/tty-dialog.ts'
 import { TERMINAL } from '../output/table.ts'
@@ -65,12 +65,16 @@ const JOURNAL_LINES = 12
 
 type OwnChange = Pick<ChangeOptions, 'direction' | 'areas' | 'isSelected' | 'signal'>
 
-/** Changes hosts as the verbs do. Asks for the sudo password once. */
-export function createConsoleChanges(connections: ConsoleConnections) {
+/** Changes hosts as the verbs do, but those with a reason against it. Asks for the sudo password once. */
+export function createConsoleChanges(
+  connections: ConsoleConnections,
+  reasonAgainst: (host: string) => string | undefined = () => undefined,
+) {
   const { fleet, wires, dialog, fanOut, limitFactor, context } = connections
   const { now, environment } = context
   const sudo = new SudoPassword(dialog)
-  const hosts = sudo.watch(createFleetOpsHosts(fleet, { ...wires, sudoPassword: () => sudo.ask() }))
+  const all = createFleetOpsHosts(fleet, { ...wires, sudoPassword: () => sudo.ask() })
+  const hosts = sudo.watch(withoutSome(all, reasonAgainst))
   const common = { hosts, mark: newMark(), now, limitFactor }
   return {
     common,
@@ -94,10 +98,13 @@ export function createConsoleChanges(connections: ConsoleConnections) {
 export function createConsoleBringUp(options: ConsoleConnections): BringUpPort {
   const { fleet, context } = options
   const { now, environment } = context
-  const changes = createConsoleChanges(options)
+  let moved: ReadonlyMap<string, string> = new Map()
+  const changes = createConsoleChanges(options, (host) => moved.get(host))
   // Prepared each time, since the files that hosts.yaml names may have changed.
   const prepare = async (): Promise<readonly Area[]> => {
-    return (await prepareAreas(await loadAreas(), options.inventory, await options.endpoints())).areas
+    const endpoints = await options.endpoints()
+    moved = movedHosts(fleet, endpoints)
+    return (await prepareAreas(await loadAreas(), options.inventory, endpoints)).areas
   }
   const begin = async (): Promise<readonly Area[]> => {
     const areas = await prepare()
@@ -148,6 +155,21 @@ export function createConsoleBringUp(options: ConsoleConnections): BringUpPort {
     },
     journal: (area, host) => readJournal(environment, { area, host }, JOURNAL_LINES),
   }
+}
+
+/** Hosts whose connections lead to another machine than hosts.yaml says now, each with a sentence that says so. */
+export function movedHosts(
+  fleet: Pick<Connections, 'endpoint'>,
+  endpoints: readonly Pick<Endpoint, 'host' | 'address'>[],
+): ReadonlyMap<string, string> {
+  return new Map(
+    endpoints.flatMap(({ host, address }) => {
+      const open = fleet.endpoint(host)
+      if (open === undefined || open.address === address) return []
+      const words = `it is connected to ${open.address}, and hosts.yaml now says ${address}: close it and add it again`
+      return [[host, words] as const]
+    }),
+  )
 }
 
 /** A host without an answer: with the time of the attempt, or not asked because it is not open in the console. */

@@ -1,5 +1,5 @@
 /** The Bring-up tab on embedded hosts: it asks them beside their shells, shows a plan, and applies nothing without a yes. */
-import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type EmbeddedHosts, startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
@@ -77,6 +77,18 @@ describe.skipIf(!canRun)('the Bring-up tab', () => {
     } finally {
       await alone.close()
     }
+  })
+
+  it('does not ask the machine that a host was before its address changed', async () => {
+    await openTab()
+    const text = readFileSync(inventory.file, 'utf8')
+    const moved = text.replace(/^( {2}m2:.*?)127\.0\.0\.1/m, '$1127.0.0.9')
+    expect(moved).not.toBe(text)
+    writeFileSync(inventory.file, moved)
+    await console.key('r')
+    await console.expectScreen(/m1 +\+ missing .*\n.*m2 +\? no answer/)
+    await console.key('j', 'Enter')
+    await console.expectScreen(/connected to 127\.0\.0\.1[\s\S]*127\.0\.0\.9/)
   })
 
   it('returns the keys to the shells', async () => {
