@@ -330,7 +330,10 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     })),
   ]
   const changed = owned.own(new ChangedFiles(app, changing))
-  app.readFiles = () => changed.check(true)
+  app.readFiles = async () => {
+    await changed.check(true)
+    return changed.refusal(hostsFiles?.paths ?? [])
+  }
 
   if (options.signal.aborted) quit()
   options.signal.addEventListener('abort', quit, { once: true })

@@ -10,7 +10,7 @@ import { jobOr } from './show.ts'
 
 type JobChange = 'cancel' | 'hold' | 'release' | 'retry' | 'requeue'
 
-type ChangeOptions = GlobalOptions & { readonly forget?: boolean }
+type ChangeOptions = GlobalOptions & { readonly forget?: boolean; readonly done?: boolean }
 
 const CHECK_MS = 250
 
@@ -29,10 +29,14 @@ Examples:
       : change === 'cancel'
         ? { kind: 'stop', reason: 'cancelled' }
         : { kind: change }
-    const results = store.applyAll(
-      ids.map((id) => ({ id, event })),
+    // A range of a sweep is retried for what failed in it; results of the others are not given up by the way.
+    const isMeant = (id: number) => change !== 'retry' || options.done === true || store.get(id)?.state.kind !== 'done'
+    const meant = ids.filter(isMeant)
+    const changed = store.applyAll(
+      meant.map((id) => ({ id, event })),
       context.now(),
     )
+    const results = ids.map((id) => (meant.includes(id) ? changed[meant.indexOf(id)] : false))
     if (options.forget && !options.json) {
       for (const { id, state } of jobsOf()) {
         if (!isActive(state)) continue
@@ -52,7 +56,10 @@ export const cancel: VerbCode = {
 }
 export const hold = verbFor('hold', 'hold 17                 keep a job from starting')
 export const release = verbFor('release', 'release 17              let it start')
-export const retry = verbFor('retry', 'retry 17,19             queue two ended jobs again')
+export const retry: VerbCode = {
+  ...verbFor('retry', 'retry 17-36             queue again what failed, was cancelled or lost, or hit its limit'),
+  define: (command) => withJobs(command).option('--done', 'also run jobs again that are done'),
+}
 export const requeue = verbFor('requeue', 'requeue 17              stop a job, and queue it again')
 
 export const wait: VerbCode = {
@@ -91,7 +98,10 @@ export function reportChanges(
     const state = queue.store.get(id)?.state.kind
     if (json) context.stdout.write(jsonLine({ type: change, job: id, changed: hasChanged ?? false, state }, context))
     else if (hasChanged === undefined) context.stderr.write(`muster: no such job: ${id}\n`)
-    else if (!hasChanged) context.stderr.write(`muster: job ${id} is ${state}: nothing to ${change}\n`)
+    else if (!hasChanged)
+      context.stderr.write(
+        `muster: job ${id} is ${state}: nothing to ${change}${change === 'retry' && state === 'done' ? ' (--done runs it again)' : ''}\n`,
+      )
   })
   return results.every((hasChanged) => hasChanged) ? EXIT.ok : EXIT.failed
 }

@@ -190,9 +190,11 @@ export class BringUpPage implements Page {
   #withFiles(act: () => void): void {
     const { readFiles } = this.#context
     if (readFiles === undefined || this.#view.columns === undefined) return act()
-    void readFiles()
-      .then(() => this.#work.readAreas())
-      .then(act)
+    void readFiles().then(async (refusal) => {
+      if (refusal !== undefined) return this.#context.notice(refusal, 'error')
+      await this.#work.readAreas()
+      act()
+    })
   }
 
   #check(): void {

@@ -28,6 +28,8 @@ import {
   withFailures,
 } from './bring-up-view.ts'
 
+type ReadFiles = NonNullable<PageContext['readFiles']>
+
 const SHOW_EVERY_MS = 100
 const TICK_MS = 1000
 /** While the tab is not shown, or ages are minutes. */
@@ -103,8 +105,12 @@ export class BringUpWork implements Disposable {
   }
 
   /** The file may have been saved a moment ago; what follows from it discards the plan. */
-  async #decideNow(answer: (isYes: boolean) => void, readFiles: () => Promise<void>): Promise<void> {
-    await readFiles()
+  async #decideNow(answer: (isYes: boolean) => void, readFiles: ReadFiles): Promise<void> {
+    const refusal = await readFiles()
+    if (refusal !== undefined && this.#answer === answer) {
+      this.cancel()
+      return this.#context.notice(refusal, 'error')
+    }
     await this.readAreas()
     if (this.#answer === answer) this.#give(answer, true)
   }
@@ -176,7 +182,8 @@ export class BringUpWork implements Disposable {
     this.#checking = checking
     this.set({ check: { answered: new Set() }, trouble: undefined })
     try {
-      await this.#context.readFiles?.()
+      const refusal = await this.#context.readFiles?.()
+      if (refusal !== undefined) throw new Error(refusal)
       const columns = await this.#port.areas()
       this.#setColumns(columns)
       if (columns.some(({ hosts }) => hosts !== undefined)) {

@@ -14,8 +14,8 @@ export type ChangingFile = {
 
 const EVERY_MS = 2000
 
-/** `isRefused`: its last version was. */
-type Watched = ChangingFile & { known: string; last: string; isRefused?: boolean }
+/** `refused`: why its last version is not in use. */
+type Watched = ChangingFile & { known: string; last: string; refused?: string | undefined }
 
 export class ChangedFiles implements Disposable {
   readonly #context: Pick<PageContext, 'clock' | 'notice' | 'log'>
@@ -47,6 +47,11 @@ export class ChangedFiles implements Disposable {
     }
   }
 
+  /** Why one of these files is not in use as it is now. */
+  refusal(paths: readonly string[]): string | undefined {
+    return this.#files.find(({ path, refused }) => refused !== undefined && paths.includes(path))?.refused
+  }
+
   [Symbol.dispose](): void {
     this.#isDisposed = true
     this.#timer?.[Symbol.dispose]()
@@ -55,8 +60,9 @@ export class ChangedFiles implements Disposable {
   async #read(file: Watched): Promise<void> {
     try {
       const found = await file.read()
-      const news = found ?? (file.isRefused === true ? `${basename(file.path)} is valid again, and in use` : undefined)
-      file.isRefused = false
+      const news =
+        found ?? (file.refused !== undefined ? `${basename(file.path)} is valid again, and in use` : undefined)
+      file.refused = undefined
       if (this.#isDisposed || news === undefined) return
       this.#context.notice(news)
       this.#context.log('', news)
@@ -67,13 +73,13 @@ export class ChangedFiles implements Disposable {
   }
 
   #refuse(file: Watched, reason: string): void {
-    file.isRefused = true
     const name = basename(file.path)
     const [first = '', ...more] = reason.split('\n')
     const { line, words } = placeIn(name, first)
     const rest = more.length === 0 ? '' : ` (and ${more.length} more in the Log tab)`
     // The reason comes last, since a narrow screen cuts the end.
-    this.#context.notice(`cannot reload ${name}${line}${rest}: ${words}`, 'error')
+    file.refused = `cannot reload ${name}${line}${rest}: ${words}`
+    this.#context.notice(file.refused, 'error')
     for (const each of [first, ...more])
       this.#context.log('', `cannot reload ${placeIn(name, each).line === '' ? `${name}: ` : ''}${each}`, 'error')
   }

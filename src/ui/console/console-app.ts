@@ -33,6 +33,7 @@ import {
   isHeld,
   isLive,
   type LogEntry,
+  lateReceivers,
   type Mode,
   type Notice,
   type NoticeTone,
@@ -392,9 +393,10 @@ export class ConsoleApp implements PageContext, Disposable {
     this.dialogs.open(make)
   }
 
-  /** Every host receives at once, new shells, too. */
+  /** Every host receives at once, new shells, too; where some of the receivers are new shells, these do first. */
   selectAll(): void {
-    this.change(allReceive)
+    const { hosts, receivers } = this.state
+    if (lateReceivers(this.state).length === 0 || receivers.size === hosts.size) this.change(allReceive)
     this.#lateShells.letIn()
   }
 

@@ -76,10 +76,11 @@ export class LateShells {
     else if (!ADDS_NOTHING.test(Buffer.from(bytes).toString('latin1'))) this.#isLineOpen = true
   }
 
-  /** The user has selected all: they get keys at once. */
+  /** The user wants all receivers to get keys at once. */
   letIn(): void {
+    const { receivers } = this.#options.state()
     this.#options.update({ lostInput: undefined })
-    this.#setLate(() => true, false)
+    this.#setLate((host) => receivers.has(host), false)
   }
 
   /** Screens have changed. */

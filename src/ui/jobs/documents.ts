@@ -282,8 +282,10 @@ export function progressSpans(line: JobLine, theme: Theme, columns = STATE_COLUM
     [cancelled, 'cancelled'],
     [countOf(line, ['held']), 'held'],
   ] as const
-  const note = counts.flatMap(([count, word]) => (count > 0 ? [`${count} ${word}`] : []))[0]
-  const texts = note === undefined ? [progress] : [`${progress} ${note}`, note, progress]
+  const notes = counts.flatMap(([count, word]) => (count > 0 ? [`${count} ${word}`] : []))
+  const [note = progress] = notes
+  const all = notes.join(', ')
+  const texts = [`${progress} ${all}`.trim(), all, `${progress} ${note}`, note].filter((each) => each !== '')
   const text = texts.find((each) => textWidth(each) <= room) ?? clip(progress, room)
   const colour = failed > 0 ? theme.danger : cancelled > 0 ? theme.muted : undefined
   return [

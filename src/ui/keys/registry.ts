@@ -71,7 +71,12 @@ export const actionSpecs = [
       'Add the focused host to the receivers, or remove it. Then arrows and Space keep choosing, until another key or for 2 s.',
       needsPane,
     ],
-    ['receive-all', 'a', 'select all hosts', 'Send what you type to every host, also on other pages.'],
+    [
+      'receive-all',
+      'a',
+      'select all hosts',
+      'Send what you type to every host, also on other pages. If receivers have new shells that get no keys yet: to these, too.',
+    ],
     ['receive-none', 'n', 'select no host', 'Send what you type to no host, until you select some.'],
     ['receive-invert', 'i', 'invert selection', 'Swap the hosts that receive your keys and those that do not.'],
     [

@@ -112,5 +112,5 @@ export function rayFigureRows({ hosts, dead, groupCount, actors }: RayPicture, t
 
 export const warn = (theme: Theme) => boldStyle(theme.warning)
 export const gib = (bytes: number): string => short(bytes / 2 ** 30)
-export const gpus = (milli: number): string => short(milli / 1000)
+export const gpus = (milli: number): string => String(Math.round(milli / 10) / 100)
 export const short = (value: number): string => String(value >= 100 ? Math.round(value) : Math.round(value * 10) / 10)

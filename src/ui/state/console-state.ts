@@ -348,8 +348,8 @@ export interface PageContext {
   readonly clock: Clock
   /** Changes the state; the screen follows. */
   change(patch: (state: ConsoleState) => Partial<ConsoleState>): void
-  /** Reads hosts.yaml again if it has changed; absent: there is none. */
-  readFiles?: (() => Promise<void>) | undefined
+  /** Reads hosts.yaml again if it has changed; absent: there is none. Resolves with the reason if it cannot be used. */
+  readFiles?: (() => Promise<string | undefined>) | undefined
   /** A message in the footer for a few seconds. */
   notice(message: string, tone?: NoticeTone, about?: Notice['about']): void
   /** A line on the tab Log; `host` is empty when it is about no single host. */

@@ -266,6 +266,36 @@ describe('muster job', () => {
     expect([exitCode, messages]).toEqual([1, 'muster: job 1 is cancelled: nothing to edit\nmuster: no such job: 2\n'])
   })
 
+  test('retry queues what failed in a range again, and jobs that are done only with --done', async () => {
+    await job(['submit', '--array', '1-3', '--', 'true'])
+    {
+      using store = openStore()
+      const lease = store.lease.take('test', 1000, 10_000)
+      if (lease === undefined) throw new Error('somebody else drives')
+      for (const [id, code] of [
+        [1, 0],
+        [2, 1],
+      ] as const) {
+        applyEvent(store, id, { kind: 'placed', places: [{ host: 'here', devices: [] }] }, 1000, lease)
+        const bundle = { kind: 'ended', end: { kind: 'exit', code } } as const
+        applyEvent(store, id, { kind: 'seen', rank: 0, bundle }, 1000, lease)
+      }
+    }
+    const states = () => {
+      using store = openStore()
+      return [1, 2].map((id) => store.get(id)?.state.kind)
+    }
+    expect(states()).toEqual(['done', 'failed'])
+    const { exitCode, messages } = await job(['retry', '1-3'])
+    expect([exitCode, messages]).toEqual([
+      1,
+      'muster: job 1 is done: nothing to retry (--done runs it again)\nmuster: job 3 is queued: nothing to retry\n',
+    ])
+    expect(states()).toEqual(['done', 'queued'])
+    await job(['retry', '--done', '1'])
+    expect(states()).toEqual(['queued', 'queued'])
+  })
+
   test('list shows a column that is added to the list of columns', async () => {
     await job(['submit', '--name', 'one', '--', 'true'])
     const columns = JOB_COLUMNS as JobColumn[]

@@ -101,7 +101,10 @@ describe('the Bring-up tab', () => {
       await setImmediate()
       type('y')
     } else {
-      console.readFiles = async () => edit()
+      console.readFiles = async () => {
+        edit()
+        return undefined
+      }
       type('y')
     }
     expect(await agreed).toBe(false)
@@ -117,16 +120,33 @@ describe('the Bring-up tab', () => {
     const { type, port, console } = await openTab(120, 40)
     console.readFiles = async () => {
       port.columns = [{ name: 'nfs', hosts: ['m3'], digest: 'new' }]
+      return undefined
     }
     type('u')
     await setImmediate()
     expect(port.last.order).toMatchObject({ direction: 'up', hosts: ['m3'], areas: ['nfs'] })
   })
 
+  it('does nothing with a hosts.yaml that cannot be read, and says why', async () => {
+    const { type, port, console } = await openTab(120, 40)
+    const { checks } = port
+    console.readFiles = async () => 'cannot reload hosts.yaml, line 10: no }'
+    for (const key of ['u', 'd', 'r']) {
+      console.change(() => ({ notice: undefined }))
+      type(key)
+      await setImmediate()
+      expect(console.state.notice).toMatchObject({ tone: 'error', text: 'cannot reload hosts.yaml, line 10: no }' })
+    }
+    expect([port.changes, port.checks]).toEqual([[], checks])
+  })
+
   it('applies a plan after it has looked at hosts.yaml once more', async () => {
     const { type, port, console } = await openTab(120, 40)
     let reads = 0
-    console.readFiles = async () => void reads++
+    console.readFiles = async () => {
+      reads++
+      return undefined
+    }
     type('u')
     await setImmediate()
     const { handlers } = port.last

@@ -148,6 +148,25 @@ describe('where prompts show no directory', () => {
   })
 })
 
+it('`a` lets a late one of some receivers in, and selects all only when it is pressed again', async () => {
+  const { type, comeBack, header, footer, toM2, fleet } = await atPrompts()
+  type(`${LEADER}/`)
+  type('m1,m2\r')
+  expect(header()).toContain(' TYPING INTO 2: m[1-2] ')
+  type('echo x')
+  await comeBack()
+  expect(header()).toContain(' TYPING INTO 1 of 2: m1 ')
+  expect(footer()).toContain('Ctrl-] a also m2')
+  type(`${LEADER}a`)
+  expect(header()).toContain(' TYPING INTO 2: m[1-2] ')
+  fleet.received.clear()
+  type('y')
+  expect([...fleet.received.keys()]).toEqual(['m1', 'm2'])
+  expect(toM2()).toBe('y')
+  type(`${LEADER}a`)
+  expect(header()).toContain(' TYPING INTO ALL 4: ')
+})
+
 it('gets keys when it is selected alone, and others that nobody typed into wait for nothing', async () => {
   const { type, comeBack, rest, toM2, fleet, header } = await atPrompts()
   await comeBack()

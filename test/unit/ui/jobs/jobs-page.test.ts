@@ -3,6 +3,9 @@ import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { Job, JobState } from '../../../../src/scheduler/jobs/job.ts'
 import { JOB_COLUMNS, type JobColumn } from '../../../../src/scheduler/jobs/job-columns.ts'
+import { themes } from '../../../../src/ui/compositor/scene.ts'
+import { progressSpans } from '../../../../src/ui/jobs/documents.ts'
+import type { JobLine } from '../../../../src/ui/jobs/queue-view.ts'
 import { createConsoleHarness } from '../console/console-harness.ts'
 import { FakeQueue, hostSpecs, jobOf, runningOn, statusOf } from './fake-queue.ts'
 import { openQueueTab } from './open-tab.ts'
@@ -57,6 +60,15 @@ describe('the Jobs tab', () => {
     }
     expect(await shown('cancelled', 'cancelled', 'cancelled', 'cancelled')).toMatch(/█{8} 4 cancelled +-/)
     expect(await shown('done', 'lost', 'failed', 'cancelled')).toMatch(/4\/4 2 failed +-/)
+    const counts = new Map(['done', 'lost', 'failed', 'cancelled'].map((kind) => [kind, 1]))
+    const line = { count: 4, counts } as unknown as JobLine
+    const text = (columns: number) => progressSpans(line, themes.none, columns).at(-1)?.text.trim()
+    expect([60, 32, 26, 18].map(text)).toEqual([
+      '4/4 2 failed, 1 cancelled',
+      '2 failed, 1 cancelled',
+      '4/4 2 failed',
+      '2 failed',
+    ])
   })
 
   it('finds the jobs of a host, also of one in a folded set', async () => {
