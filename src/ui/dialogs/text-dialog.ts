@@ -131,10 +131,17 @@ export type ConfirmOptions = {
   readonly yesTitle: string
   readonly noTitle?: string
   onYes(): void
+  /**
+   * A character that is no answer closes it: a command that is typed here by mistake must not reach the `y` in it. Only for tabs that
+   * send nothing to hosts, as the rest of the command follows.
+   */
+  onText?(label: string): void
 }
 
+export const noAnswer = (label: string): string => `nothing was done: ${label} is no answer`
+
 export const confirmDialog =
-  ({ id, title, lines, yesTitle, noTitle = 'cancel', onYes }: ConfirmOptions): DialogFactory =>
+  ({ id, title, lines, yesTitle, noTitle = 'cancel', onYes, onText }: ConfirmOptions): DialogFactory =>
   ({ onClose }) => {
     const close = closeOnce(onClose)
     return {
@@ -153,6 +160,10 @@ export const confirmDialog =
           close()
           onYes()
         } else if (isCancelKey(label) || label === 'n' || label === 'N') close()
+        else if (onText !== undefined && (label.length === 1 || label === 'Space')) {
+          close()
+          onText(label)
+        }
       },
       cancel: close,
     }

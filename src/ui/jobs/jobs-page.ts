@@ -8,7 +8,7 @@ import { printable } from '../../base/printable.ts'
 import type { ClusterAction, ClusterJobDetails } from '../../scheduler/jobs/engine.ts'
 import type { Sweep, SweepRow } from '../../scheduler/jobs/results.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
-import { confirmDialog } from '../dialogs/text-dialog.ts'
+import { confirmDialog, noAnswer } from '../dialogs/text-dialog.ts'
 import { commandOf } from '../keys/key-table.ts'
 import type { WatchedResources } from '../network/watched-hosts.ts'
 import type { ClusterJob, EnginePicture } from '../packing/engine-picture.ts'
@@ -665,6 +665,7 @@ export class JobsPage implements Page {
         // The key that leads back is not called cancel where jobs are.
         ...(action === 'cancel' ? { yesTitle: `cancel ${them}`, noTitle: `keep ${them}` } : { yesTitle: action }),
         onYes: () => void this.#attempt(() => this.#change(action, ids)),
+        onText: (label) => this.#context.notice(noAnswer(label), 'warning', 'key'),
       }),
     )
   }
@@ -679,6 +680,7 @@ export class JobsPage implements Page {
         lines: [{ text: CLUSTER_LINES[action] }],
         yesTitle: action,
         onYes: () => void this.#changeCluster(action, details),
+        onText: (label) => this.#context.notice(noAnswer(label), 'warning', 'key'),
       }),
     )
   }

@@ -4,7 +4,7 @@ import { nearest } from '../../base/collections.ts'
 import { counted } from '../../base/counted.ts'
 import { mutedStyle, type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
-import { confirmDialog } from '../dialogs/text-dialog.ts'
+import { confirmDialog, noAnswer } from '../dialogs/text-dialog.ts'
 import {
   centredOn,
   documentOf,
@@ -213,6 +213,7 @@ export class StudyPage {
         yesTitle: 'stop',
         onYes: () =>
           this.#options.attempt(async () => await this.#options.jobs.changeStudy(study.id, { kind: 'stop', now })),
+        onText: (label) => this.#options.context.notice(noAnswer(label), 'warning', 'key'),
       }),
     )
   }

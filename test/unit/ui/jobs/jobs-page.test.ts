@@ -414,6 +414,18 @@ describe('the Jobs tab', () => {
     }
   })
 
+  it('cancels nothing when a command line is typed here by mistake', async () => {
+    const { press, console, queue } = await openTab('5')
+    for (const key of 'cat') await press(key)
+    expect(console.state.mode.kind).not.toBe('dialog')
+    for (const key of ' /var/log/syslog\r') await press(key)
+    expect(queue.changes).toEqual([])
+    await press('\x1b')
+    await press('c')
+    await press('a')
+    expect(console.state.notice?.text).toBe('nothing was done: a is no answer')
+  })
+
   it('has its actions in the palette also where they do not apply, with what they are called elsewhere', async () => {
     const { press, console } = await openTab('5')
     const selected = async (text: string) => {
