@@ -79,16 +79,19 @@ describe.skipIf(!canRun)('the Bring-up tab', () => {
     }
   })
 
-  it('does not ask the machine that a host was before its address changed', async () => {
+  it.each([
+    ['address', /^( {2}m2:.*?)127\.0\.0\.1/m, '$1127.0.0.9', /connected to 127\.0\.0\.1[\s\S]*127\.0\.0\.9/],
+    ['port', /^( {2}m2:.*?port: )\d+/m, '$11', /connected to port \d+[\s\S]*port 1\b/],
+  ])('does not ask the machine that a host was before its %s changed', async (_what, old, changed, said) => {
     await openTab()
     const text = readFileSync(inventory.file, 'utf8')
-    const moved = text.replace(/^( {2}m2:.*?)127\.0\.0\.1/m, '$1127.0.0.9')
+    const moved = text.replace(old, changed)
     expect(moved).not.toBe(text)
     writeFileSync(inventory.file, moved)
     await console.key('r')
     await console.expectScreen(/m1 +\+ missing .*\n.*m2 +\? no answer/)
     await console.key('j', 'Enter')
-    await console.expectScreen(/connected to 127\.0\.0\.1[\s\S]*127\.0\.0\.9/)
+    await console.expectScreen(said)
   })
 
   it('returns the keys to the shells', async () => {
