@@ -158,18 +158,15 @@ export function createConsoleBringUp(options: ConsoleConnections): BringUpPort {
 }
 
 /** Hosts whose connections lead to another machine than hosts.yaml says now, each with a sentence that says so. */
-function movedHosts(
+export function movedHosts(
   fleet: Pick<Connections, 'endpoint'>,
-  endpoints: readonly Pick<Endpoint, 'host' | 'address' | 'port'>[],
+  endpoints: readonly Pick<Endpoint, 'host' | 'address'>[],
 ): ReadonlyMap<string, string> {
   return new Map(
-    endpoints.flatMap(({ host, address, port }) => {
+    endpoints.flatMap(({ host, address }) => {
       const open = fleet.endpoint(host)
-      if (open === undefined || (open.address === address && open.port === port)) return []
-      const [was, is] = [open, { address, port }].map((at) =>
-        open.address === address ? `port ${at.port}` : at.address,
-      )
-      const words = `it is connected to ${was}, and hosts.yaml now says ${is}: close it and add it again`
+      if (open === undefined || open.address === address) return []
+      const words = `it is connected to ${open.address}, and hosts.yaml now says ${address}: close it and add it again`
       return [[host, words] as const]
     }),
   )

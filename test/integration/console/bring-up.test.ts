@@ -79,19 +79,16 @@ describe.skipIf(!canRun)('the Bring-up tab', () => {
     }
   })
 
-  it.each([
-    ['address', /^( {2}m2:.*?)127\.0\.0\.1/m, '$1127.0.0.9', /connected to 127\.0\.0\.1[\s\S]*127\.0\.0\.9/],
-    ['port', /^( {2}m2:.*?port: )\d+/m, '$11', /connected to port \d+[\s\S]*port 1\b/],
-  ])('does not ask the machine that a host was before its %s changed', async (_what, old, changed, said) => {
+  it('does not ask the machine that a host was before its address changed', async () => {
     await openTab()
     const text = readFileSync(inventory.file, 'utf8')
-    const moved = text.replace(old, changed)
+    const moved = text.replace(/^( {2}m2:.*?)127\.0\.0\.1/m, '$1127.0.0.9')
     expect(moved).not.toBe(text)
     writeFileSync(inventory.file, moved)
     await console.key('r')
     await console.expectScreen(/m1 +\+ missing .*\n.*m2 +\? no answer/)
     await console.key('j', 'Enter')
-    await console.expectScreen(said)
+    await console.expectScreen(/connected to 127\.0\.0\.1[\s\S]*127\.0\.0\.9/)
   })
 
   it('returns the keys to the shells', async () => {
