@@ -158,7 +158,7 @@ export function createConsoleBringUp(options: ConsoleConnections): BringUpPort {
 }
 
 /** Hosts whose connections lead to another machine than hosts.yaml says now, each with a sentence that says so. */
-export function movedHosts(
+function movedHosts(
   fleet: Pick<Connections, 'endpoint'>,
   endpoints: readonly Pick<Endpoint, 'host' | 'address'>[],
 ): ReadonlyMap<string, string> {
