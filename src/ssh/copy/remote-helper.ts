@@ -186,6 +186,7 @@ export async function unlessLost<T>(work: Promise<T> | undefined): Promise<T | u
 
 const isText = (value: unknown) => typeof value === 'string'
 const isCount = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 0
+const isAmount = (value: unknown) => typeof value === 'number' && value > 0
 const isList = (value: unknown, isItem: (item: unknown) => boolean) => Array.isArray(value) && value.every(isItem)
 
 const SHAPES: Readonly<Record<keyof HelperMessage, (value: unknown) => boolean>> = {
@@ -195,7 +196,7 @@ const SHAPES: Readonly<Record<keyof HelperMessage, (value: unknown) => boolean>>
   link: isCount,
   at: (value) => Array.isArray(value) && value.length === 2 && isText(value[0]) && isCount(value[1]),
   up: (value) => value === true,
-  probe: (value) => Array.isArray(value) && value.length === 2 && isCount(value[0]) && Number(value[1]) > 0,
+  probe: (value) => Array.isArray(value) && value.length === 2 && isCount(value[0]) && isAmount(value[1]),
   file: isCount,
   have: isCount,
   sha256: isText,
