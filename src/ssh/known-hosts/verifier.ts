@@ -190,19 +190,22 @@ const QUIET_MS = 250
 const PATIENCE_MS = 1500
 
 type Waiting = {
-  readonly key: NewHostKey
   readonly signal: AbortSignal
   settle(isAccepted: boolean | undefined): void
   fail(error: unknown): void
 }
 
+/** Asked once, however many connections wait for the answer: the server may have closed the first one meanwhile. */
+type Question = { readonly key: NewHostKey; readonly waiting: Set<Waiting> }
+
 class ReviewQueue {
   readonly #reviewer: HostKeyReviewer
   readonly #clock: Clock
-  #waiting: Waiting[] = []
+  #questions: Question[] = []
+  /** Those that the user looks at. */
+  #open: readonly Question[] = []
   #firstAtMs = 0
   #timer: Disposable | undefined
-  #isReviewing = false
 
   constructor(reviewer: HostKeyReviewer, clock: Clock) {
     this.#reviewer = reviewer
@@ -212,22 +215,25 @@ class ReviewQueue {
   /** Resolves to whether the user accepts this key for this host; an abort counts as no. Undefined: nobody can be asked. */
   ask(endpoint: Endpoint, blob: Uint8Array, signal: AbortSignal): Promise<boolean | undefined> {
     if (signal.aborted) return Promise.resolve(false)
-    const key: NewHostKey = {
+    const question = this.#questionFor({
       host: endpoint.host,
       lookupName: lookupNameOf(endpoint),
       algorithm: keyTypeOf(blob) ?? 'unreadable',
       fingerprint: fingerprintOf(blob),
-    }
+    })
     return new Promise<boolean | undefined>((resolve, reject) => {
       const onAbort = () => waiting.settle(false)
-      const settled = () => signal.removeEventListener('abort', onAbort)
+      const settled = () => {
+        signal.removeEventListener('abort', onAbort)
+        question.waiting.delete(waiting)
+        if (question.waiting.size === 0) this.#questions = this.#questions.filter((other) => other !== question)
+      }
       const waiting: Waiting = {
-        key,
         signal,
         settle: (isAccepted) => {
           settled()
-          this.#waiting = this.#waiting.filter((other) => other !== waiting)
           resolve(isAccepted)
+          this.#closeUnasked()
         },
         fail: (error) => {
           settled()
@@ -235,42 +241,56 @@ class ReviewQueue {
         },
       }
       signal.addEventListener('abort', onAbort)
-      if (this.#waiting.length === 0) this.#firstAtMs = this.#clock.now()
-      this.#waiting.push(waiting)
+      question.waiting.add(waiting)
       this.#schedule()
     })
+  }
+
+  #questionFor(key: NewHostKey): Question {
+    const isSame = ({ key: other }: Question) =>
+      key.host === other.host && key.lookupName === other.lookupName && key.fingerprint === other.fingerprint
+    const known = this.#open.find(isSame) ?? this.#questions.find(isSame)
+    if (known !== undefined) return known
+    const question = { key, waiting: new Set<Waiting>() }
+    if (this.#questions.length === 0) this.#firstAtMs = this.#clock.now()
+    this.#questions.push(question)
+    return question
   }
 
   #schedule(): void {
     this.#timer?.[Symbol.dispose]()
     this.#timer = undefined
-    if (this.#isReviewing || this.#waiting.length === 0) return
+    if (this.#open.length > 0 || this.#questions.length === 0) return
     const patienceMs = Math.max(0, this.#firstAtMs + PATIENCE_MS - this.#clock.now())
     this.#timer = this.#clock.after(Math.min(QUIET_MS, patienceMs), () => void this.#review())
   }
 
+  #closeUnasked = (): void => {}
+
   async #review(): Promise<void> {
-    const batch = this.#waiting
-    this.#waiting = []
+    const batch = this.#questions
+    this.#questions = []
     if (batch.length === 0) return
-    this.#isReviewing = true
+    this.#open = batch
     // The dialog closes when no host waits for its answer any more.
     const abort = new AbortController()
-    const onAbort = () => {
-      if (batch.every(({ signal }) => signal.aborted)) abort.abort()
+    this.#closeUnasked = () => {
+      if (batch.every(({ waiting }) => waiting.size === 0)) abort.abort()
     }
-    for (const { signal } of batch) signal.addEventListener('abort', onAbort)
+    const all = () => batch.flatMap((question) => [...question.waiting].map((waiting) => ({ ...question, waiting })))
     try {
       const accepted = await this.#reviewer.review(
         batch.map(({ key }) => key),
         abort.signal,
       )
-      for (const waiting of batch) waiting.settle(accepted?.has(waiting.key.host))
+      this.#open = []
+      this.#closeUnasked = () => {}
+      for (const { key, waiting } of all()) waiting.settle(accepted?.has(key.host))
     } catch (error) {
-      for (const waiting of batch) waiting.fail(error)
+      for (const { waiting } of all()) waiting.fail(error)
     } finally {
-      for (const { signal } of batch) signal.removeEventListener('abort', onAbort)
-      this.#isReviewing = false
+      this.#open = []
+      this.#closeUnasked = () => {}
       this.#firstAtMs = this.#clock.now()
       this.#schedule()
     }

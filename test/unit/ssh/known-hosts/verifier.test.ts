@@ -158,6 +158,27 @@ describe('the host key verifier', () => {
     expect(await second).toEqual({ ok: true })
   })
 
+  it('asks once about a key, also when its host connects again before the answer', async () => {
+    const person = new Person()
+    const clock = new ManualClock()
+    const verifier = createHostKeyVerifier({ reviewer: person, clock })
+    const first = ['m8', 'm9'].map((host) => verifier.verify(endpoint(host), KEY, LIVE))
+    await waitUntil(() => {
+      clock.advance(250)
+      return person.reviews.length === 1
+    }, 'the review')
+    // The server has closed these connections meanwhile: nobody waited that long.
+    const second = ['m8', 'm9'].map((host) => verifier.verify(endpoint(host), KEY, LIVE))
+    await new Promise(setImmediate)
+    clock.advance(5000)
+    person.accepts('m8')
+    const verdicts = await Promise.all([...first, ...second])
+    expect(verdicts.map(({ ok }) => ok)).toEqual([true, false, true, false])
+    clock.advance(5000)
+    expect(person.reviews).toHaveLength(1)
+    expect(lines()).toHaveLength(1)
+  })
+
   it('closes a review that no host waits for any more', async () => {
     const person = new Person()
     const clock = new ManualClock()
