@@ -256,6 +256,7 @@ export class ConsoleApp implements PageContext, Disposable {
       clock: ports.clock,
       state: () => this.state,
       isInStep: (host, others, lastKeyMs) => this.#divergence.isInStep(host, others, lastKeyMs),
+      hasChangedSince: (host, atMs) => this.#divergence.hasChangedSince(host, atMs),
       showsDirectory: (host) => this.#divergence.showsDirectory(host),
       isAtPrompt: (host) => this.#divergence.isAtPrompt(host),
       update: (patch) => this.store.update(patch),

@@ -203,6 +203,10 @@ export class Divergence implements Disposable {
     return alike.length * 2 >= others.length
   }
 
+  hasChangedSince(host: string, atMs: number): boolean {
+    return (this.#changedMs.get(host) ?? 0) >= atMs
+  }
+
   /** The line of its cursor shows a directory, as a prompt does: `root@m1:~# `, `/srv $ `. */
   showsDirectory(host: string): boolean {
     return /[~/]/.test(this.#options.screen(host)?.lineToCursor() ?? '')

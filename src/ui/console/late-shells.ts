@@ -16,7 +16,7 @@ export const lateReason = ({ lostInput }: Pick<ConsoleState, 'lostInput'>): stri
   lostInput === 'program'
     ? 'text for a program that was lost; Ctrl-C begins a new line'
     : lostInput === 'line'
-      ? 'the rest of a line whose beginning was lost'
+      ? 'a line, or its beginning, was lost with the connection'
       : 'its shell is new and gets no keys until it waits at the same prompt, with its directory, as the others'
 
 const ENTERS = [0x0d, 0x0a] as const
@@ -31,6 +31,8 @@ type LateShellsOptions = {
   readonly state: () => ConsoleState
   /** Its shell and at least half of these wait at the same prompt; they have answered since their last key, and nothing is typed after it. */
   isInStep(host: string, others: readonly string[], lastKeyMs: (host: string) => number): boolean
+  /** Its screen has changed at this time or later. */
+  hasChangedSince(host: string, atMs: number): boolean
   /** Its prompt shows a directory. */
   showsDirectory(host: string): boolean
   /** Its shell waits at a prompt, whatever is typed after it; no program runs in it. */
@@ -44,6 +46,8 @@ export class LateShells {
   readonly #typedMs = new Map<string, number>()
   /** Hosts whose shell got a whole line, which may have been `cd`. */
   readonly #gotLines = new Set<string>()
+  /** Hosts whose connection was lost before they showed anything of the last line. */
+  readonly #lostLines = new Set<string>()
   /** Something was typed after the last key that ends a line. */
   #isLineOpen = false
 
@@ -55,6 +59,9 @@ export class LateShells {
   noteShell(host: string, shell: ShellState): void {
     const state = this.#options.state()
     const { kind } = shell
+    const isLost = kind === 'ended' && shell.end.kind === 'lost'
+    const typedMs = this.#typedMs.get(host) ?? 0
+    if (isLost && this.#gotLines.has(host) && !this.#options.hasChangedSince(host, typedMs)) this.#lostLines.add(host)
     if (state.receivers.has(host) && !getsKeysBeside(state, host)) this.#noteLast(host, shell)
     if (kind !== 'open') {
       this.#typedMs.delete(host)
@@ -79,6 +86,7 @@ export class LateShells {
   /** The user wants all receivers to get keys at once. */
   letIn(): void {
     const { receivers } = this.#options.state()
+    this.#lostLines.clear()
     this.#options.update({ lostInput: undefined })
     this.#setLate((host) => receivers.has(host), false)
   }
@@ -104,11 +112,15 @@ export class LateShells {
     if (isLost && !isAtPrompt(host)) {
       this.#isLineOpen = true
       update({ lostInput: 'program' })
-    } else if (this.#isLineOpen && state().lostInput === undefined) update({ lostInput: 'line' })
+    } else if ((this.#isLineOpen || this.#lostLines.size > 0) && state().lostInput === undefined) {
+      this.#isLineOpen = true
+      update({ lostInput: 'line' })
+    }
   }
 
   #endLine(): void {
     this.#isLineOpen = false
+    this.#lostLines.clear()
     if (this.#options.state().lostInput !== undefined) this.#options.update({ lostInput: undefined })
     this.check()
   }

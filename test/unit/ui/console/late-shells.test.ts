@@ -195,7 +195,9 @@ describe('when all receivers have lost the beginning of a line', () => {
     type('host')
     type('name\r')
     expect([...fleet.received]).toEqual([])
-    expect(console.state.notice?.text).toBe('not sent to m[1-4]: the rest of a line whose beginning was lost')
+    expect(console.state.notice?.text).toBe(
+      'not sent to m[1-4]: a line, or its beginning, was lost with the connection',
+    )
     expect(header()).toContain(' TYPING INTO ALL 4: m[1-4] ')
     type('ls\r')
     expect([...fleet.received.values()]).toEqual(['ls\r', 'ls\r', 'ls\r', 'ls\r'])
@@ -255,9 +257,23 @@ describe('when all receivers have lost the beginning of a line', () => {
     expect(fleet.received.get('m2')).toBe('ls\r')
   })
 
-  it('a line that was ended before is no reason to wait', async () => {
-    const { type, comeBack, fleet, header } = await atPrompts()
+  it('a line of which nothing was shown was lost with the connection: the next one goes nowhere, either', async () => {
+    const { type, comeBack, fleet, header, clock } = await atPrompts()
+    clock.advance(1000)
+    type('cd old\r')
+    await comeBack(names)
+    expect(header()).toContain(' TYPING INTO NO HOST until Enter ')
+    type('rm -rf *\r')
+    expect([...fleet.received]).toEqual([])
+    expect(header()).toContain(' TYPING INTO ALL 4: m[1-4] ')
     type('ls\r')
+    expect([...fleet.received.values()]).toEqual(['ls\r', 'ls\r', 'ls\r', 'ls\r'])
+  })
+
+  it('a line that was answered before is no reason to wait', async () => {
+    const { type, comeBack, fleet, header, printAll } = await atPrompts()
+    type('ls\r')
+    await printAll(names, (host) => `ls\r\n${prompt(host)}`)
     await comeBack(names)
     expect(header()).toContain(' TYPING INTO ALL 4: ')
     type('ls\r')
