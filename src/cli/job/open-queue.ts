@@ -169,7 +169,7 @@ export function noticeScheduler(queue: OpenQueue, context: CliContext): void {
   if (words !== undefined) notice(context, `muster: ${words}\n`)
 }
 
-/** Of hosts whose resources in hosts.yaml are not those that the scheduler read when it started. */
+/** Of hosts that hosts.yaml does not declare as it did when the scheduler started, which still uses those that were removed. */
 function changedWords({ store, inventory, command }: OpenQueue): string | undefined {
   const seen = new Map(store.report()?.hosts.map((host) => [host.name, host]))
   const changed = inventory.hosts
@@ -184,8 +184,10 @@ function changedWords({ store, inventory, command }: OpenQueue): string | undefi
         { ...used, labels: known.labels ?? {}, custom: known.custom },
       )
     })
-  if (changed.length === 0) return undefined
-  const hosts = foldHostSet(changed.map(({ name }) => name))
+  const declared = new Set(inventory.hosts.map(({ name }) => name))
+  const removed = [...seen.keys()].filter((name) => !declared.has(name))
+  if (changed.length + removed.length === 0) return undefined
+  const hosts = foldHostSet([...changed.map(({ name }) => name), ...removed])
   return `hosts.yaml has changed for ${hosts} since the scheduler started. Start it again: ${command('job work')}`
 }
 

@@ -378,6 +378,11 @@ test('submit says which hosts have changed in hosts.yaml since the scheduler sta
   expect((await job(['submit', '--', 'true'])).messages).toBe(
     'muster: hosts.yaml has changed for here,there since the scheduler started. Start it again: muster job work\n',
   )
+  const left = 'cluster: lab\nhosts: { here: { transport: local, resources: { cpu: 4, gpu: 1 } } }\n'
+  writeFileSync(join(directory, 'hosts.yaml'), left)
+  expect((await job(['submit', '--', 'true'])).messages).toBe(
+    'muster: hosts.yaml has changed for there since the scheduler started. Start it again: muster job work\n',
+  )
 })
 
 test('muster pack tells what is declared, and of what nobody knows yet that it is not known', async () => {
