@@ -75,7 +75,7 @@ export const actionSpecs = [
       'receive-all',
       'a',
       'select all hosts',
-      'Send what you type to every host, also on other pages. If receivers have new shells that get no keys yet: to these, too.',
+      'Send what you type to every host, also on other pages. Where receivers have new shells that get no keys yet, the first press lets only these in.',
     ],
     ['receive-none', 'n', 'select no host', 'Send what you type to no host, until you select some.'],
     ['receive-invert', 'i', 'invert selection', 'Swap the hosts that receive your keys and those that do not.'],
