@@ -170,7 +170,7 @@ export function noticeScheduler(queue: OpenQueue, context: CliContext): void {
 }
 
 /** Of hosts that hosts.yaml does not declare as it did when the scheduler started, which still uses those that were removed. */
-function changedWords({ store, inventory, command }: OpenQueue): string | undefined {
+export function changedWords({ store, inventory, command }: OpenQueue): string | undefined {
   const seen = new Map(store.report()?.hosts.map((host) => [host.name, host]))
   const changed = inventory.hosts
     .map(driverHost)

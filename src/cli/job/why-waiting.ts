@@ -7,7 +7,7 @@ import { isActive, isFinal, isPlaced, type Job, missedWords } from '../../schedu
 import { gangOf } from '../../scheduler/jobs/plan-jobs.ts'
 import type { Cluster } from '../../scheduler/model/cluster.ts'
 import { type Asked, namesIn, needsText } from '../../scheduler/plans/needs.ts'
-import { downWords, freeBeside, type OpenQueue, undrivenWords } from './open-queue.ts'
+import { changedWords, downWords, freeBeside, type OpenQueue, undrivenWords } from './open-queue.ts'
 
 export type WhyWaiting = { readonly why: readonly string[]; readonly expected?: string }
 
@@ -18,7 +18,9 @@ export const freeOf = (queue: OpenQueue): Cluster => freeBeside(queue, queue.sto
 export function whyWaiting(job: Job, queue: OpenQueue, nowMs: number, free = () => freeOf(queue)): WhyWaiting {
   const { why, ...rest } = whyNotNow(job, queue, nowMs, free)
   const isDriven = job.state.kind !== 'queued' || queue.store.lease.owner(nowMs) !== undefined
-  return { why: isDriven ? why : [undrivenWords(queue), ...why.filter((line) => line !== THERE_IS_ROOM)], ...rest }
+  // It fits on hosts of the file; the scheduler may know others.
+  const first = isDriven ? (why.includes(THERE_IS_ROOM) ? changedWords(queue) : undefined) : undrivenWords(queue)
+  return { why: first === undefined ? why : [first, ...why.filter((line) => line !== THERE_IS_ROOM)], ...rest }
 }
 
 const THERE_IS_ROOM = 'it fits: it starts at the next scheduling pass unless other jobs go first'

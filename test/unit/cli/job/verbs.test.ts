@@ -378,6 +378,9 @@ test('submit says which hosts have changed in hosts.yaml since the scheduler sta
   expect((await job(['submit', '--', 'true'])).messages).toBe(
     'muster: hosts.yaml has changed for here,there since the scheduler started. Start it again: muster job work\n',
   )
+  const shown = (await job(['show', '1'])).output
+  expect(shown).toContain('why not now:  hosts.yaml has changed for here,there since the scheduler started. ')
+  expect(shown).not.toContain('it fits')
   const left = 'cluster: lab\nhosts: { here: { transport: local, resources: { cpu: 4, gpu: 1 } } }\n'
   writeFileSync(join(directory, 'hosts.yaml'), left)
   expect((await job(['submit', '--', 'true'])).messages).toBe(
