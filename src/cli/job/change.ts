@@ -36,7 +36,8 @@ Examples:
       meant.map((id) => ({ id, event })),
       context.now(),
     )
-    const results = ids.map((id) => (meant.includes(id) ? changed[meant.indexOf(id)] : false))
+    const resultOf = new Map(meant.map((id, index) => [id, changed[index]]))
+    const results = ids.map((id) => (resultOf.has(id) ? resultOf.get(id) : false))
     if (options.forget && !options.json) {
       for (const { id, state } of jobsOf()) {
         if (!isActive(state)) continue
