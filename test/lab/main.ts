@@ -119,7 +119,7 @@ async function up({ count, kernelCount, hasSystemd, slurmCount, hasKubernetes, r
   const lab = await startLab({
     names: [...hosts, ...(slurmCount === 0 ? [] : slurmNames(slurmCount)), ...kubernetes.names],
     mounts: kubernetes.mounts,
-    ...(slurmCount === 0 ? {} : { perHost: homesOfSlurm }),
+    ...(slurmCount === 0 ? {} : { perHost: homesOfSlurm(slurmNames(slurmCount)) }),
     kernelHosts: Object.fromEntries(guests.map((name) => [name, init])),
     isStanding: true,
   })

@@ -241,7 +241,9 @@ describe.skipIf(process.platform !== 'linux')('a command on a host', () => {
       try {
         await waitUntil(() => run.stdout().toString() === wanted && run.stderr().endsWith('\n'), 'the command')
         const pid = run.stderr().trim().split('\n').at(-1) ?? ''
-        await waitUntil(() => readFileSync(`/proc/${pid}/comm`, 'utf8') === 'sleep\n', 'the last of it')
+        // A new program has its name before its variables can be read.
+        const isSleep = () => readFileSync(`/proc/${pid}/comm`, 'utf8') === 'sleep\n'
+        await waitUntil(() => isSleep() && readFileSync(`/proc/${pid}/environ`).length > 0, 'the last of it')
         // The command's own, and no other: not the wrapper, its watcher, sudo or ssh.
         expect(shown()).toEqual([`${pid} environ`])
       } finally {
@@ -369,7 +371,9 @@ exit 1
         const well = run('sesame', { variables: { S: value }, ...request })
         await waitUntil(() => well.stdout().toString().endsWith('\n'), 'the command')
         const pid = well.stdout().toString().trim().split(' ').at(-1) ?? ''
-        await waitUntil(() => readFileSync(`/proc/${pid}/comm`, 'utf8') === 'sleep\n', 'the last of it')
+        // A new program has its name before its variables can be read.
+        const isSleep = () => readFileSync(`/proc/${pid}/comm`, 'utf8') === 'sleep\n'
+        await waitUntil(() => isSleep() && readFileSync(`/proc/${pid}/environ`).length > 0, 'the last of it')
         const seen = words().filter((name) =>
           ['cmdline', 'environ'].some((file) => {
             try {

@@ -110,7 +110,8 @@ export const nodesOf = (count: number): readonly SlurmNode[] =>
 export const slurmNames = (count: number): readonly string[] => [CONTROLLER, ...nodesOf(count).map(nodeName)]
 
 /** For `startLab`: nodes have the home directory of the controller; other hosts of the lab have their own. */
-export const homesOfSlurm = (name: string) => (name.startsWith('n') ? { homeOf: CONTROLLER } : {})
+export const homesOfSlurm = (nodes: readonly string[]) => (name: string) =>
+  name !== CONTROLLER && nodes.includes(name) ? { homeOf: CONTROLLER } : {}
 
 /** For hosts.yaml. */
 export const SLURM_SECTION = `slurm: { login: ${CONTROLLER}, partition: main }\n`
@@ -119,8 +120,8 @@ export async function slurmLab(
   options: SlurmOptions = {},
   labOptions: LabOptions = {},
 ): Promise<{ readonly lab: Lab; readonly slurm: SlurmLab }> {
-  const { nodes = nodesOf(3) } = options
-  const lab = await startLab({ names: [CONTROLLER, ...nodes.map(nodeName)], perHost: homesOfSlurm, ...labOptions })
+  const names = (options.nodes ?? nodesOf(3)).map(nodeName)
+  const lab = await startLab({ names: [CONTROLLER, ...names], perHost: homesOfSlurm(names), ...labOptions })
   try {
     const slurm = new SlurmLab(lab, options)
     await slurm.start()

@@ -44,7 +44,7 @@ describe.skipIf(!canRun)('a gang on each engine', { timeout: 900_000 }, () => {
     const kubernetes = await kubernetesLabOptions(['real1', 'real2'])
     lab = await startLab({
       names: [...slurmNames(2), ...kubernetes.names],
-      perHost: homesOfSlurm,
+      perHost: homesOfSlurm(slurmNames(2)),
       mounts: { ...kubernetes.mounts, [RAY_PLACE]: await rayEnvironment() },
     })
     await new SlurmLab(lab, { nodes: nodesOf(2) }).start()

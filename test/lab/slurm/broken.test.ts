@@ -45,7 +45,7 @@ describe.skipIf(!canRun)('a Slurm that breaks', { timeout: 300_000 }, () => {
         lines: ['MessageTimeout=3'],
         section: 'slurm: { login: c1, bin: /root/programs }\n',
       },
-      { perHost: (name) => (name === 'n2' ? {} : homesOfSlurm(name)) },
+      { perHost: homesOfSlurm(['n1']) },
     ))
     await slurm.run(
       `mkdir programs; cat > programs/sbatch << 'PROGRAM'\n${HELD_SBATCH}PROGRAM\nchmod 755 programs/sbatch`,

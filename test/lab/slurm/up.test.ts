@@ -71,7 +71,7 @@ describe.skipIf(!canRun)('muster up slurm', { timeout: 900_000 }, () => {
   const nodes = async () => (await bare.exec('c1', "sinfo -h -N -o '%N %T'")).trim().split('\n')
 
   beforeAll(async () => {
-    lab = await startLab({ names: NAMES, perHost: homesOfSlurm })
+    lab = await startLab({ names: NAMES, perHost: homesOfSlurm(['n1', 'n2']) })
     bare = new BareHosts(lab)
     for (const name of NAMES) await bare.prepare(name, GPUS[name] ?? 0)
     declare('slurm: { controller: c1, nodes: "n[1-2]" }\n')
