@@ -13,6 +13,7 @@ import { printable } from '../../base/printable.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { expandHostSet, withCommas } from '../../inventory/host-set.ts'
+import type { Inventory } from '../../inventory/inventory.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { expandCommand, expandWord } from '../../ops/run/command-template.ts'
 import type { JobEvent } from '../../scheduler/jobs/job.ts'
@@ -178,9 +179,17 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
       }
       const { files = [], inventory } = declared
       const ofOneFile = () =>
-        portsOf(declared, request.openQueue ?? declaredQueue(request.options, context, inventory.file !== undefined))
+        portsOf(
+          declared,
+          request.openQueue ??
+            declaredQueue(request.options, context, inventory.file !== undefined, () => declared.inventory),
+        )
       const optionsOf = (part: WorkspaceFile) => ({ ...request.options, ...defined({ hosts: part.inventory.file }) })
-      const ofPart = (part: WorkspaceFile) => portsOf(part, declaredQueue(optionsOf(part), context, true))
+      const ofPart = (part: WorkspaceFile) =>
+        portsOf(
+          part,
+          declaredQueue(optionsOf(part), context, true, () => part.inventory),
+        )
       const dashboardsOf = async (part: WorkspaceFile) =>
         (await readKnownDashboards(optionsOf(part), context)).flatMap((dashboard) => {
           const host = part.names.get(dashboard.host)
@@ -234,11 +243,12 @@ export function declaredQueue(
   options: GlobalOptions,
   context: CliContext,
   isDeclared: boolean,
+  inventory?: () => Inventory,
 ): () => Promise<ConsoleQueue> {
   return async () => {
     if (!isDeclared) throw new MusterError('configuration', WITHOUT_FILE)
     const { openConsoleQueue } = await import('../job/console-queue.ts')
-    return await openConsoleQueue(options, context)
+    return await openConsoleQueue(options, context, inventory)
   }
 }
 

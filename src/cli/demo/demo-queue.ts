@@ -12,7 +12,7 @@ import { JobStore } from '../../scheduler/jobs/store.ts'
 import type { CliContext } from '../command-line/verb.ts'
 import { type ConsoleQueue, consoleQueueOf } from '../job/console-queue.ts'
 import { type ConnectedHosts, connectEndpoints } from '../job/hosts.ts'
-import { commandOn, type OpenQueue } from '../job/open-queue.ts'
+import { type OpenQueue, queueOn } from '../job/open-queue.ts'
 import { driveQueue } from '../job/work.ts'
 import { checkpointPort } from '../study/checkpoints.ts'
 import { demoStudy, firstJobs, nextJob, STATE } from './demo-jobs.ts'
@@ -49,11 +49,7 @@ export async function openDemoQueue(options: DemoQueueOptions): Promise<DemoQueu
   const { signal } = stop
   const context = { ...options.context, signal }
   const path = join(directory, STATE, 'muster', 'jobs', 'demo.db')
-  const open = (): OpenQueue => {
-    const store = new JobStore(path)
-    const command = (verb: string) => commandOn({}, verb)
-    return { store, inventory, path, command, [Symbol.dispose]: () => store[Symbol.dispose]() }
-  }
+  const open = (): OpenQueue => queueOn(new JobStore(path), inventory, {}, context)
   const owned = new DisposableStore()
   try {
     const driven = owned.own(open())

@@ -3,6 +3,7 @@
 import { systemClock } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
 import { JOBS_DIRECTORY } from '../../base/left.ts'
+import type { Inventory } from '../../inventory/inventory.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { placeByPolicy } from '../../scheduler/gangs/place-by-policy.ts'
 import { findGang } from '../../scheduler/gangs/place-gang.ts'
@@ -28,7 +29,15 @@ import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { ConsoleStudies, linesOf } from './console-studies.ts'
 import { type Engine, engineLog, openEngines } from './engines.ts'
 import { GroupExtents } from './group-extents.ts'
-import { freeBeside, hostsOf, type OpenQueue, readQueue, unknownWords, withEnough } from './open-queue.ts'
+import {
+  changedSinceStart,
+  freeBeside,
+  hostsOf,
+  type OpenQueue,
+  readQueue,
+  unknownWords,
+  withEnough,
+} from './open-queue.ts'
 import { pollUsage } from './poll-usage.ts'
 import { engineNodes, freeOf, whyWaiting } from './why-waiting.ts'
 
@@ -153,8 +162,21 @@ class PastHolds {
   }
 }
 
-export async function openConsoleQueue(options: GlobalOptions, context: CliContext): Promise<ConsoleQueue> {
-  return await consoleQueueOf(await readQueue(options, context, BUSY_MS), context)
+/** `inventory`: what hosts.yaml declares now, which changes while the console is open. */
+export async function openConsoleQueue(
+  options: GlobalOptions,
+  context: CliContext,
+  inventory?: () => Inventory,
+): Promise<ConsoleQueue> {
+  const queue = await readQueue(options, context, BUSY_MS)
+  if (inventory === undefined) return await consoleQueueOf(queue, context)
+  const current = {
+    ...queue,
+    get inventory() {
+      return inventory()
+    },
+  }
+  return await consoleQueueOf(current, context)
 }
 
 /** Disposing closes the queue. */
@@ -165,13 +187,15 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
   const past = new PastHolds(store)
   const extents = new GroupExtents(store)
   let seen = ''
+  let declared = queue.inventory
   const expectedOf = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text))
   return {
     read() {
-      const driver = store.lease.owner(context.now())
+      const driver = queue.driver()
       const state = `${store.file.version()} ${driver}`
-      if (state === seen) return undefined
+      if (state === seen && declared === queue.inventory) return undefined
       seen = state
+      declared = queue.inventory
       const { down = {} } = store.report() ?? {}
       const active = store.active()
       const known = store.groups(MOST_GROUPS)
@@ -200,6 +224,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
         counts: store.counts(),
         past: past.read(context.now()),
         driver,
+        changed: changedSinceStart(queue),
         command: queue.command,
       }
     },

@@ -2,31 +2,30 @@
 import { createHash } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { isDeepStrictEqual } from 'node:util'
-import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
-import type { Host } from '../../inventory/host.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { loadInventory } from '../../inventory/load-inventory.ts'
 import { measuredLinks } from '../../ops/net/mesh/kept-mesh.ts'
-import type { DriverHost } from '../../scheduler/jobs/host-rounds.ts'
+import type { DriverHost } from '../../scheduler/jobs/driver-host.ts'
 import type { BundlePlace, Job } from '../../scheduler/jobs/job.ts'
 import type { KnownHost } from '../../scheduler/jobs/packing.ts'
 import { type LinkSpeeds, occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import { JobStore } from '../../scheduler/jobs/store.ts'
 import type { Cluster } from '../../scheduler/model/cluster.ts'
-import { type HostCapacity, milliOf, type ResourceRequest } from '../../scheduler/model/resources.ts'
+import type { HostCapacity, ResourceRequest } from '../../scheduler/model/resources.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { inventorySource } from '../connect/endpoints.ts'
 import { notice } from '../output/notices.ts'
+import { changedHosts, driverHost } from './declared-hosts.ts'
 
 export type OpenQueue = Disposable & {
   readonly store: JobStore
   readonly inventory: Inventory
-  readonly path: string
+  /** The running scheduler; undefined: none. */
+  driver(): string | undefined
   /** The command line that runs a verb on this queue, as `commandOn` writes it. */
   command(verb: string): string
 }
@@ -66,9 +65,23 @@ async function openWith(
 ): Promise<OpenQueue> {
   const inventory = await loadInventory(inventorySource(options, context))
   const path = queuePath(inventory, context)
-  const store = open(path)
-  const command = (verb: string) => commandOn(options, verb)
-  return { store, inventory, path, command, [Symbol.dispose]: () => store[Symbol.dispose]() }
+  return queueOn(open(path), inventory, options, context)
+}
+
+/** Disposing closes the store. */
+export function queueOn(
+  store: JobStore,
+  inventory: Inventory,
+  options: Pick<GlobalOptions, 'hosts'>,
+  { now }: Pick<CliContext, 'now'>,
+): OpenQueue {
+  return {
+    store,
+    inventory,
+    driver: () => store.lease.owner(now()),
+    command: (verb) => commandOn(options, verb),
+    [Symbol.dispose]: () => store[Symbol.dispose](),
+  }
 }
 
 /** A file name, another one for each cluster: with a hash where the cluster's own name cannot be one. */
@@ -89,22 +102,6 @@ function isNothingThere(path: string): boolean {
     return statSync(path, { throwIfNoEntry: false }) === undefined
   } catch {
     return false
-  }
-}
-
-/** As hosts.yaml declares it. Without an address, other hosts use the name. */
-export function driverHost({ name, address, resources = {}, labels = {} }: Host): DriverHost {
-  const { cpu, gpu = 0, memoryBytes, custom = {} } = resources
-  const pools = Object.entries(custom).map(
-    ([key, amount]) => [key, { kind: 'pool', amount: Math.floor(amount) }] as const,
-  )
-  return {
-    name,
-    address: address ?? name,
-    ...defined({ cpuMilli: cpu === undefined ? undefined : milliOf(cpu, 'down'), memoryBytes }),
-    gpuCount: gpu,
-    labels,
-    custom: pools.length === 0 ? undefined : Object.fromEntries(pools),
   }
 }
 
@@ -165,45 +162,63 @@ export function linkSpeedsOf({ hosts }: Inventory, { environment, now }: CliCont
 
 /** Says so if what was put into the queue waits for a scheduler, or if the one that runs knows an older hosts.yaml. */
 export function noticeScheduler(queue: OpenQueue, context: CliContext): void {
-  const words = queue.store.lease.owner(context.now()) === undefined ? undrivenWords(queue) : changedWords(queue)
+  if (queue.driver() === undefined) notice(context, `muster: ${undrivenWords(queue)}\n`)
+  else noticeChanged(queue, context)
+}
+
+/** Says so if the running scheduler, and so what is shown, knows an older hosts.yaml. */
+export function noticeChanged(queue: OpenQueue, context: CliContext): void {
+  const words = changedWords(queue)
   if (words !== undefined) notice(context, `muster: ${words}\n`)
 }
 
-/** Of hosts that hosts.yaml does not declare as it did when the scheduler started, which still uses those that were removed. */
-export function changedWords({ store, inventory, command }: OpenQueue): string | undefined {
-  const seen = new Map(store.report()?.hosts.map((host) => [host.name, host]))
-  const changed = inventory.hosts
-    .map(driverHost)
-    .filter(({ name, cpuMilli, memoryBytes, gpuCount, labels, custom }) => {
-      const known = seen.get(name)
-      if (known === undefined) return seen.size > 0
-      const given = { cpuMilli: cpuMilli ?? known.cpuMilli, memoryBytes: memoryBytes ?? known.memoryBytes, gpuCount }
-      const used = { cpuMilli: known.cpuMilli, memoryBytes: known.memoryBytes, gpuCount: known.gpus?.length ?? 0 }
-      return !isDeepStrictEqual(
-        { ...given, labels, custom },
-        { ...used, labels: known.labels ?? {}, custom: known.custom },
-      )
-    })
-  const declared = new Set(inventory.hosts.map(({ name }) => name))
-  const removed = [...seen.keys()].filter((name) => !declared.has(name))
-  if (changed.length + removed.length === 0) return undefined
-  const hosts = foldHostSet([...changed.map(({ name }) => name), ...removed])
-  return `hosts.yaml has changed for ${hosts} since the scheduler started. Start it again: ${command('job work')}`
+/** Hosts that hosts.yaml declares otherwise than when the running scheduler started. */
+export function changedSinceStart({ store, inventory, driver }: OpenQueue): string | undefined {
+  const { declared } = (driver() !== undefined && store.report()) || {}
+  return declared && changedHosts(declared, inventory)
 }
 
-/** Hosts as the scheduler saw them last, else as hosts.yaml declares them; none is asked. */
-export function hostsOf({ store, inventory }: OpenQueue): readonly KnownHost[] {
+export function changedWords(queue: OpenQueue): string | undefined {
+  const hosts = changedSinceStart(queue)
+  const words = `hosts.yaml has changed for ${hosts} since the scheduler started. Start it again:`
+  return hosts && `${words} ${queue.command('job work')}`
+}
+
+/** Hosts as the running scheduler sees them, else as `declaredHosts`. */
+export function hostsOf(queue: OpenQueue): readonly KnownHost[] {
+  const { declared, hosts = [] } = (queue.driver() !== undefined && queue.store.report()) || {}
+  if (declared === undefined) return declaredHosts(queue)
+  const seen = new Map(hosts.map((host) => [host.name, host]))
+  return declared.map((host) => withUnknown(host, seen.get(host.name)))
+}
+
+/** Hosts as hosts.yaml declares them, with what a scheduler was told by them; none is asked. */
+export function declaredHosts({ store, inventory }: OpenQueue): readonly KnownHost[] {
   const seen = new Map(store.report()?.hosts.map((host) => [host.name, host]))
   return inventory.hosts.map((host) => {
     const declared = driverHost(host)
-    const { name, cpuMilli = 0, memoryBytes = 0, gpuCount, labels, custom } = declared
-    const gpus = Array.from({ length: gpuCount }, () => '')
-    const known = seen.get(name) ?? { name, cpuMilli, memoryBytes, gpus, labels, ...defined({ custom }) }
-    // No machine has none: it is not known yet.
-    const unknown = [
-      ...(declared.cpuMilli === undefined && known.cpuMilli === 0 ? ['cores' as const] : []),
-      ...(declared.memoryBytes === undefined && known.memoryBytes === 0 ? ['memory' as const] : []),
-    ]
-    return unknown.length === 0 ? known : { ...known, unknown }
+    const known = seen.get(declared.name)
+    return withUnknown(declared, known && { ...known, ...capacityOf(declared, known) })
   })
+}
+
+function capacityOf({ name, cpuMilli, memoryBytes, gpuCount, labels, custom }: DriverHost, known?: HostCapacity) {
+  const { gpus = [] } = known ?? {}
+  return {
+    name,
+    cpuMilli: cpuMilli ?? known?.cpuMilli ?? 0,
+    memoryBytes: memoryBytes ?? known?.memoryBytes ?? 0,
+    gpus: gpus.length === gpuCount ? gpus : Array.from({ length: gpuCount }, () => ''),
+    labels,
+    custom: custom ?? {},
+  }
+}
+
+function withUnknown(declared: DriverHost, known: HostCapacity = capacityOf(declared)): KnownHost {
+  // No machine has none: it is not known yet.
+  const unknown = [
+    ...(declared.cpuMilli === undefined && known.cpuMilli === 0 ? ['cores' as const] : []),
+    ...(declared.memoryBytes === undefined && known.memoryBytes === 0 ? ['memory' as const] : []),
+  ]
+  return unknown.length === 0 ? known : { ...known, unknown }
 }

@@ -46,6 +46,7 @@ import {
   downWords,
   freeBeside,
   linkSpeedsOf,
+  noticeChanged,
   noticeScheduler,
   type OpenQueue,
   openQueue,
@@ -53,6 +54,7 @@ import {
 } from './open-queue.ts'
 import { ringJson, ringText } from './show.ts'
 import { expandVariants } from './variants.ts'
+import { neverFits } from './why-waiting.ts'
 
 export type SubmitOptions = GlobalOptions &
   LaunchOptions & {
@@ -467,9 +469,9 @@ export function checkRoom(spec: JobSpec, queue: OpenQueue, { strict }: SubmitOpt
   if (spec.request.selectors === undefined)
     for (const words of sharedHostsWords(queue.inventory))
       notice(context, `muster: ${words}. To use other hosts: --on HOSTS\n`)
-  const why = whyNotGang(freeBeside(queue, []), gangOf(spec))
-  if (why?.isImpossible !== true) return
-  const [, ...reasons] = why.lines
+  const why = neverFits(queue, gangOf(spec))
+  if (why === undefined) return
+  const [, ...reasons] = why
   const hint = `${printable(joinReasons(reasons)).replace(/\.?$/, '.')} Ask for less, or change resources in hosts.yaml.`
   if (strict) throw new MusterError('usage', 'no host can ever hold this job', { hint })
   context.stderr.write(`muster: warning: no host can ever hold this job. ${hint}\n`)
@@ -512,6 +514,7 @@ export function placeNow(spec: JobSpec, queue: OpenQueue, context: CliContext) {
 
 export function tryOut(spec: JobSpec, queue: OpenQueue, { json }: GlobalOptions, context: CliContext): number {
   const { stdout } = context
+  noticeChanged(queue, context)
   const { places, ring, why } = placeNow(spec, queue, context)
   const byHand = places === undefined ? [] : handLinesOf({ id: 0, attempt: 1, spec, places }, addressesOf(queue))
   if (json)

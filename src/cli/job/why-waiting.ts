@@ -4,10 +4,19 @@ import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { askedOf, freeRoom, judgeRoom } from '../../scheduler/jobs/engine-room.ts'
 import { isActive, isFinal, isPlaced, type Job, missedWords } from '../../scheduler/jobs/job.ts'
-import { gangOf } from '../../scheduler/jobs/plan-jobs.ts'
+import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import type { Cluster } from '../../scheduler/model/cluster.ts'
+import type { Gang } from '../../scheduler/model/resources.ts'
 import { type Asked, namesIn, needsText } from '../../scheduler/plans/needs.ts'
-import { changedWords, downWords, freeBeside, type OpenQueue, undrivenWords } from './open-queue.ts'
+import {
+  changedWords,
+  declaredHosts,
+  downWords,
+  freeBeside,
+  type OpenQueue,
+  undrivenWords,
+  withEnough,
+} from './open-queue.ts'
 
 export type WhyWaiting = { readonly why: readonly string[]; readonly expected?: string }
 
@@ -17,10 +26,14 @@ export const freeOf = (queue: OpenQueue): Cluster => freeBeside(queue, queue.sto
 /** `free`: the same for several jobs. */
 export function whyWaiting(job: Job, queue: OpenQueue, nowMs: number, free = () => freeOf(queue)): WhyWaiting {
   const { why, ...rest } = whyNotNow(job, queue, nowMs, free)
-  const isDriven = job.state.kind !== 'queued' || queue.store.lease.owner(nowMs) !== undefined
-  // It fits on hosts of the file; the scheduler may know others.
-  const first = isDriven ? (why.includes(THERE_IS_ROOM) ? changedWords(queue) : undefined) : undrivenWords(queue)
-  return { why: first === undefined ? why : [first, ...why.filter((line) => line !== THERE_IS_ROOM)], ...rest }
+  if (job.state.kind !== 'queued' || queue.driver() !== undefined) return { why, ...rest }
+  return { why: [undrivenWords(queue), ...why.filter((line) => line !== THERE_IS_ROOM)], ...rest }
+}
+
+/** Why the hosts that hosts.yaml declares can never hold it, however idle they are; undefined: they can. */
+export function neverFits(queue: OpenQueue, gang: Gang): readonly string[] | undefined {
+  const why = whyNotGang(occupy(withEnough(declaredHosts(queue)), []).cluster, gang)
+  return why?.isImpossible === true ? why.lines : undefined
 }
 
 const THERE_IS_ROOM = 'it fits: it starts at the next scheduling pass unless other jobs go first'
@@ -95,7 +108,11 @@ function whyNotNow(job: Job, queue: OpenQueue, nowMs: number, free: () => Cluste
   if (engine !== undefined)
     return engineWords(`goes to ${title} at the next scheduling pass, or when fewer jobs wait there`)
   const report = queue.store.report()
-  const why = whyNotGang(free(), gangOf(job.spec))
+  const gang = gangOf(job.spec)
+  const why = whyNotGang(free(), gang)
+  // The scheduler's hosts can never hold it, but those of hosts.yaml can.
+  const changed = why?.isImpossible === true && neverFits(queue, gang) === undefined ? changedWords(queue) : undefined
+  if (changed !== undefined) return { why: [changed] }
   const startS = report?.expectedS[job.id]
   return {
     why: [

@@ -25,10 +25,10 @@ import { checkpointPort } from '../study/checkpoints.ts'
 import { openSamplerOn } from '../study/optuna.ts'
 import { programSocket, servePrograms } from '../study/program-socket.ts'
 import { callPython, readSourceWith } from '../study/python-program.ts'
-import { watchDeclared } from './declared-watch.ts'
+import { driverHost, watchDeclared } from './declared-hosts.ts'
 import { driverEngines, hostStorage, openEngines, sharedHostsWords } from './engines.ts'
 import { connectHosts } from './hosts.ts'
-import { driverHost, linkSpeedsOf, type OpenQueue, openQueue } from './open-queue.ts'
+import { linkSpeedsOf, type OpenQueue, openQueue } from './open-queue.ts'
 import type { WorkOptions } from './service/install.ts'
 
 export const verb: VerbCode = {
@@ -178,7 +178,8 @@ export async function driveQueue(request: DriveRequest): Promise<void> {
 }
 
 async function drive({ queue, ...rest }: DriveRequest, lease: LeaseToken): Promise<void> {
-  const { store, inventory, path } = queue
+  const { store, inventory } = queue
+  const { path } = store.file
   try {
     await driveJobs({
       ...rest,

@@ -12,7 +12,7 @@ import { parseBundleKey } from '../../scheduler/jobs/orders.ts'
 import { lettersOf, packHosts, packingFigures } from '../../scheduler/jobs/packing.ts'
 import type { CliContext, GlobalOptions, VerbCode } from '../command-line/verb.ts'
 import { ENGINES } from '../job/engines.ts'
-import { hostsOf, type OpenQueue, readQueue } from '../job/open-queue.ts'
+import { hostsOf, noticeChanged, type OpenQueue, readQueue } from '../job/open-queue.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatHosts } from './host-table.ts'
 
@@ -41,7 +41,10 @@ Kubernetes cluster it shows the same, but Kubernetes does not report which GPU a
     using queue = await readQueue(options, context)
     const { inventory } = queue
     const wants = (name: string) => options.engine === undefined || options.engine === name
-    if (wants('embedded')) showQueue(queue, options, context)
+    if (wants('embedded')) {
+      noticeChanged(queue, context)
+      showQueue(queue, options, context)
+    }
     let code = 0
     for (const { name, isDeclared, showsUsage } of ENGINES)
       if (showsUsage && (options.engine === name || (wants(name) && isDeclared(inventory)))) {

@@ -13,7 +13,7 @@ import type { FrameworkEntry } from '../../scheduler/plans/frameworks.ts'
 import { inThousandths, isUndeclaredModel, type PlanRoom, tryPlan } from '../../scheduler/plans/place-plan.ts'
 import { readCommand } from '../../scheduler/plans/read-command.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
-import { hostsOf, type OpenQueue, readQueue, withEnough } from '../job/open-queue.ts'
+import { declaredHosts, type OpenQueue, readQueue, withEnough } from '../job/open-queue.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { describePlan, formatPlan } from './report.ts'
 
@@ -96,7 +96,7 @@ function merge(one: Values, other: Values): Values {
 function roomOf(queue: OpenQueue, { on, idle, exclude }: PlanOptions, { now }: CliContext) {
   const { inventory, store } = queue
   const names = new Set(resolveTarget(inventory, on, exclude === undefined ? {} : { exclude }).map(({ name }) => name))
-  const known = hostsOf(queue).filter(({ name }) => names.has(name))
+  const known = declaredHosts(queue).filter(({ name }) => names.has(name))
   if (known.length === 0)
     throw new MusterError('configuration', 'no host of hosts.yaml to plan for', {
       hint: 'Declare hosts with resources.',

@@ -5,6 +5,7 @@
 import { type Clock, hasPassed } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
 import type { HostCapacity } from '../model/resources.ts'
+import type { DriverHost } from './driver-host.ts'
 import {
   type EngineOrder,
   type EngineRoom,
@@ -164,7 +165,7 @@ export class HostRounds implements Disposable {
   }
 
   /** For those who watch. A host that has not answered yet is reported as it was `before`. */
-  report(before: readonly HostCapacity[] = []): Pick<SchedulerReport, 'hosts' | 'down' | 'rooms' | 'waits' | 'nodes'> {
+  report(before: readonly HostCapacity[] = []): Omit<SchedulerReport, 'atMs' | 'expectedS' | 'isPreempting'> {
     const known = new Map(before.map((host) => [host.name, host]))
     const hosts = [...this.#hosts.values()].map((record) => {
       const { spec, trouble } = record
@@ -182,6 +183,7 @@ export class HostRounds implements Disposable {
     const nodes = this.#engines.flatMap((record) => byJob(record.nodes))
     return {
       hosts,
+      declared: this.#options.hosts,
       down: Object.fromEntries(down),
       ...(rooms.length === 0 ? {} : { rooms: Object.fromEntries(rooms) }),
       ...(waits.length === 0 ? {} : { waits: Object.fromEntries(waits) }),
@@ -399,18 +401,6 @@ function engineOrderOf({ job: { spec, state, priority }, order }: JobOrder): Eng
   const own = { MUSTER_JOB, MUSTER_ATTEMPT, MUSTER_GPU_MILLI, ...defined({ MUSTER_ENDPOINTS }) }
   const environment = { ...spec.launch?.environment, ...spec.environment, ...own }
   return { kind, key, spec: { ...spec, command: order.run.command }, priority, environment }
-}
-
-export type DriverHost = {
-  readonly name: string
-  /** How other hosts reach it. */
-  readonly address: string
-  /** As declared; undefined: asked of the host. */
-  readonly cpuMilli?: number
-  readonly memoryBytes?: number
-  readonly gpuCount: number
-  readonly labels: Readonly<Record<string, string>>
-  readonly custom: HostCapacity['custom']
 }
 
 /** Between two polls: short after one found something, then longer and longer. */

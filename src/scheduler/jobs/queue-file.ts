@@ -25,6 +25,7 @@ export class QueueFile implements Disposable {
   readonly id: string
   readonly #database: DatabaseSync
   readonly #name: string
+  readonly path: string
   readonly #statements = new Map<string, StatementSync>()
   #isInside = false
 
@@ -33,6 +34,7 @@ export class QueueFile implements Disposable {
    * @throws MusterError 'configuration' when the file is not ours, is damaged, or was written by a newer version.
    */
   constructor(path: string, busyMs = BUSY_MS) {
+    this.path = path
     this.#name = `the queue ${path}`
     try {
       if (path !== ':memory:') requireOwnFile(path)

@@ -4,6 +4,7 @@ import { MusterError } from '../../base/errors.ts'
 import type { HostCapacity } from '../model/resources.ts'
 import type { Study, Trial } from '../study/study.ts'
 import { studyDirectory } from './checkpoint.ts'
+import type { DriverHost } from './driver-host.ts'
 import type { EngineRoom, EngineWait } from './engine.ts'
 import {
   FINAL_KINDS,
@@ -39,6 +40,8 @@ export type Submission = {
 export type SchedulerReport = {
   readonly atMs: number
   readonly hosts: readonly HostCapacity[]
+  /** As hosts.yaml declared them when the scheduler started. */
+  readonly declared?: readonly DriverHost[]
   /** Why a host, or the place of an engine, cannot be used, by name. */
   readonly down: Readonly<Record<string, string>>
   /** By job, in seconds since the epoch; null: never, as things are. */

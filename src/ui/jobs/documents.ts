@@ -22,6 +22,7 @@ import { boldStyle, mutedStyle, type Span, type Style, styleOf, type Theme, them
 import { documentOf, type Row, type RowDocument, rowStyle, rowWidth, wrapRows } from '../rows/rows-pane.ts'
 import { findHost, hasWord, sortMark, type TableColumn, type TableView } from '../rows/table-view.ts'
 import {
+  changedWords,
   countOf,
   type Filter,
   isEngineGang,
@@ -110,7 +111,10 @@ export function listDocument({ status, lines, chosen, filter, view, columns, the
     { text: alert === '' ? `  scheduler: ${printable(status.driver ?? '')}` : '', style: muted },
   ]
   // The end of the row is cut where there is no room: what needs an action comes first, and what is over last.
-  const alerts = status.driver === undefined ? [noScheduler(status), 'no scheduler running'] : ['']
+  const { driver, changed } = status
+  const changes =
+    changed === undefined ? [''] : [changedWords(changed, status), `hosts.yaml has changed for ${changed}`]
+  const alerts = driver === undefined ? [noScheduler(status), 'no scheduler running'] : changes
   const summaries = alerts.map(summaryWith)
   const summary = summaries.find((row) => rowWidth(row) <= columns) ?? summaries.at(-1) ?? []
   return {

@@ -152,6 +152,10 @@ export const commandLineOf = (status: Pick<QueueStatus, 'command'> | undefined, 
 export const noScheduler = (status: Pick<QueueStatus, 'command'> | undefined): string =>
   `no scheduler running: ${commandLineOf(status, 'job work')}`
 
+/** With the command that starts the scheduler again. */
+export const changedWords = (hosts: string, status: Pick<QueueStatus, 'command'>): string =>
+  `hosts.yaml has changed for ${hosts} since the scheduler started: ${commandLineOf(status, 'job work')}`
+
 /** Undefined: one is running. */
 export const undrivenWords = (status: QueueStatus | undefined): string | undefined =>
   status?.driver === undefined ? noScheduler(status) : undefined
@@ -228,6 +232,8 @@ export type QueueStatus = {
   readonly past?: readonly DeviceHold[]
   /** The running scheduler; undefined: none. */
   readonly driver: string | undefined
+  /** Hosts that hosts.yaml declares otherwise than when the scheduler started. */
+  readonly changed?: string | undefined
   /** For `commandLineOf`, where hosts.yaml is not found without an option. */
   command?(verb: string): string
   /** Where its commands work, if not in every shell of this machine. */

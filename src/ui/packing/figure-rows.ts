@@ -4,7 +4,7 @@ import { printable } from '../../base/printable.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { type PackedHost, packingFigures } from '../../scheduler/jobs/packing.ts'
 import { boldStyle, mutedStyle, styleOf, type Theme } from '../compositor/scene.ts'
-import { noScheduler, type QueueStatus, type RealUse } from '../jobs/queue-view.ts'
+import { changedWords, noScheduler, type QueueStatus, type RealUse } from '../jobs/queue-view.ts'
 import { type Row, rowWidth } from '../rows/rows-pane.ts'
 import type { EnginePicture } from './engine-picture.ts'
 import { isInUse } from './history.ts'
@@ -16,7 +16,7 @@ export function figureRows(
   theme: Theme,
   used?: ReadonlyMap<string, RealUse>,
 ): readonly Row[] {
-  const { hosts, active, counts, driver, down } = status
+  const { hosts, active, counts, driver, changed, down } = status
   const figures = packingFigures(hosts, down)
   const warning = warn(theme)
   const bold = (text: string) => ({ text, style: boldStyle(theme.text) })
@@ -48,8 +48,11 @@ export function figureRows(
         ? [{ text: `, ${active.length - here.length} with ${engines.join(' and ')}`, style: styleOf(theme.text) }]
         : []),
       ...(downCount > 0 ? [{ text: `  ${counted(downCount, 'host')} down`, style: warning }] : []),
-      driver === undefined
-        ? { text: `  ${noScheduler(status)}`, style: warning }
+      driver === undefined || changed !== undefined
+        ? {
+            text: `  ${driver === undefined ? noScheduler(status) : changedWords(changed ?? '', status)}`,
+            style: warning,
+          }
         : { text: `  scheduler: ${printable(driver)}`, style: mutedStyle(theme) },
     ],
   ]

@@ -1,3 +1,4 @@
+import { defined } from '../../base/defined.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import { type DeviceHold, holdsOf, type PackedHost } from '../../scheduler/jobs/packing.ts'
 import { boldStyle, mutedStyle, type Rect, type Span, type Theme } from '../compositor/scene.ts'
@@ -157,7 +158,8 @@ export const JOB_COLUMNS: readonly TableColumn<HeldCard>[] = [
 
 export function queueInput(state: ConsoleState, rect: Rect, theme: Theme, nowMs: number): PackingInput {
   const { queue } = state
-  const { status, trouble, whatIf, trial, used, packingOffset: offset, picture, letters } = queue
+  const { trouble, whatIf, trial, used, packingOffset: offset, picture, letters } = queue
+  const status = queue.status && withDown(queue.status, state)
   const sources = sourcesOf(state).map((source) => ({ title: sourceTitle(source), isShown: source === picture }))
   const { spot, packingList: list, packingJob: chosenJob, waitingJob: chosenWaiting, listOffsets, isByUser } = queue
   return {
@@ -170,6 +172,18 @@ export function queueInput(state: ConsoleState, rect: Rect, theme: Theme, nowMs:
       return { kind: 'engine', place, picture: pictureAt(queue, place) ?? NO_ANSWER }
     }),
   }
+}
+
+/** While no scheduler runs, its last report is old, but the console knows which of its hosts are away. */
+function withDown(status: QueueStatus, { hosts }: ConsoleState): QueueStatus {
+  if (status.driver !== undefined) return status
+  const down = status.hosts.flatMap(({ name }) => {
+    const { session } = hosts.get(name) ?? {}
+    const known = session?.kind === 'failed' ? session.failure.reason : session && 'reason' in session && session.reason
+    const reason = known || (session?.kind === 'ready' ? undefined : status.down[name])
+    return reason === undefined ? [] : [[name, reason] as const]
+  })
+  return { ...status, down: Object.fromEntries(down) }
 }
 
 /** Why Ray cannot be drawn. */
@@ -226,6 +240,11 @@ export type Group = {
   readonly holds: ReadonlyMap<string, readonly DeviceHold[]>
 }
 
+function queueAlert({ driver, changed }: QueueStatus): string | undefined {
+  if (driver === undefined) return 'no scheduler running'
+  return changed && `hosts.yaml has changed for ${changed}`
+}
+
 export function groupOf(shown: ShownCluster, { status, trouble, whatIf, rect, theme, used }: PackingInput): Group {
   const columns = rect.width - 2
   if (shown.kind === 'queue') {
@@ -240,7 +259,7 @@ export function groupOf(shown: ShownCluster, { status, trouble, whatIf, rect, th
       title: 'own hosts',
       cluster: clusterOfQueue(status, hosts),
       figures: figureRows(status, columns, theme, used),
-      ...(status.driver === undefined ? { alert: 'no scheduler running' } : {}),
+      ...defined({ alert: queueAlert(status) }),
       holds: Map.groupBy(holds, ({ host }) => host),
     }
   }

@@ -154,8 +154,10 @@ export class PackingPage implements Page {
     const { state, clock } = this.#context
     const { column, row, width, height } = rect
     const nowMs = Math.floor(clock.now() / REDRAW_MS) * REDRAW_MS
-    const addresses = [...state.hosts.values()].map(({ host, address }) => `${host} ${address}`).join()
-    const of = [state.queue, state.ray, state.tables, state.mode, addresses, theme, column, row, width, height, nowMs]
+    const hosts = [...state.hosts.values()]
+      .map(({ host, address, session }) => `${host} ${address} ${session.kind}`)
+      .join()
+    const of = [state.queue, state.ray, state.tables, state.mode, hosts, theme, column, row, width, height, nowMs]
     if (this.#drawn !== undefined && of.every((value, at) => value === this.#drawn?.of[at])) return this.#drawn.scene
     const scene = drawPacking(this.#input(rect, theme, nowMs))
     this.#drawn = { of, scene }

@@ -12,7 +12,11 @@ import {
   openHostsResolver,
   runConsole,
 } from '../../../../src/cli/console/run-console.ts'
+import { driverHost } from '../../../../src/cli/job/declared-hosts.ts'
+import { queuePath } from '../../../../src/cli/job/open-queue.ts'
 import type { HoldOptions } from '../../../../src/cli/sessions/held-console.ts'
+import { loadInventory } from '../../../../src/inventory/load-inventory.ts'
+import { JobStore } from '../../../../src/scheduler/jobs/store.ts'
 import { defaultPreferences, type Preferences } from '../../../../src/ui/preferences.ts'
 
 let directory: string
@@ -37,6 +41,35 @@ const NO_HOSTS = { exec: () => expect.unreachable() }
 it("shows the queue of hosts.yaml's hosts", async () => {
   using jobs = createConsoleJobs(declaredQueue({}, contextIn(directory), true), NO_HOSTS)
   expect((await jobs.read())?.hosts.map(({ name }) => name)).toEqual(['m8'])
+})
+
+it('follows hosts.yaml, and names what its scheduler does not know of it', async () => {
+  const file = join(directory, 'hosts.yaml')
+  const load = async () => await loadInventory({ file, cwd: directory, env: {}, sections: async () => [] })
+  let now = await load()
+  let nowMs = 1000
+  const context = { ...contextIn(directory), now: () => nowMs }
+  using jobs = createConsoleJobs(
+    declaredQueue({}, context, true, () => now),
+    NO_HOSTS,
+  )
+  using store = new JobStore(queuePath(now, context))
+  const lease = store.lease.take('test', 1000, 10_000)
+  if (lease === undefined) throw new Error('another scheduler runs')
+  const declared = now.hosts.map(driverHost)
+  store.writeReport({ atMs: 1000, hosts: [], declared, down: {}, expectedS: {} }, lease)
+  expect(await jobs.read()).not.toHaveProperty('changed', expect.anything())
+  writeFileSync(file, 'cluster: lab\nhosts: { m8: { address: 127.0.0.9 }, m9: {} }\n')
+  expect(await jobs.read()).toBeUndefined()
+  now = await load()
+  const read = async () => {
+    const { hosts, changed } = (await jobs.read()) ?? {}
+    return [hosts?.map(({ name }) => name), changed]
+  }
+  expect(await read()).toEqual([['m8'], 'm[8-9]'])
+  // Its scheduler has ended.
+  nowMs = 20_000
+  expect(await read()).toEqual([['m8', 'm9'], undefined])
 })
 
 it('has no queue for the hosts of a target, even beside a hosts.yaml', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { demoResources, demoStudy, firstJobs, nextJob } from '../../../../src/cli/demo/demo-jobs.ts'
-import { driverHost } from '../../../../src/cli/job/open-queue.ts'
+import { driverHost } from '../../../../src/cli/job/declared-hosts.ts'
 import { findGang } from '../../../../src/scheduler/gangs/place-gang.ts'
 import { gangOf, occupy } from '../../../../src/scheduler/jobs/plan-jobs.ts'
 import type { Submission } from '../../../../src/scheduler/jobs/store.ts'

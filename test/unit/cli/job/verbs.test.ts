@@ -370,17 +370,30 @@ test('submit says which hosts have changed in hosts.yaml since the scheduler sta
   using store = openStore()
   const lease = store.lease.take('test', 1000, 10_000)
   if (lease === undefined) throw new Error('another scheduler runs')
-  const here = { name: 'here', cpuMilli: 4000, memoryBytes: 2 ** 30, gpus: [''], labels: {} }
-  const there = { name: 'there', cpuMilli: 8000, memoryBytes: 2 ** 30, gpus: [], labels: { rack: 'r1' } }
-  store.writeReport({ atMs: 1000, hosts: [here, there], down: {}, expectedS: {} }, lease)
+  const declared = [
+    { name: 'here', address: 'here', cpuMilli: 4000, gpuCount: 1, labels: {} },
+    { name: 'there', address: 'there', gpuCount: 0, labels: { rack: 'r1' } },
+  ]
+  store.writeReport({ atMs: 1000, hosts: [], declared, down: {}, expectedS: {} }, lease)
   expect((await job(['submit', '--', 'true'])).messages).toBe('')
   declare('resources: { cpu: 4, gpu: 2 }', 'labels: { rack: r2 }')
   expect((await job(['submit', '--', 'true'])).messages).toBe(
     'muster: hosts.yaml has changed for here,there since the scheduler started. Start it again: muster job work\n',
   )
-  const shown = (await job(['show', '1'])).output
-  expect(shown).toContain('why not now:  hosts.yaml has changed for here,there since the scheduler started. ')
-  expect(shown).not.toContain('it fits')
+  expect((await job(['show', '1'])).output).toContain('why not now:  it fits: ')
+  // Impossible for the scheduler alone, so nothing is said against it.
+  const { messages } = await job(['submit', '--gpu', '2', '--', 'true'])
+  expect(messages).toMatch(/^muster: hosts\.yaml has changed for here,there since .*\n$/)
+  const shown = (await job(['show', '4'])).output
+  expect(shown).toMatch(/why not now: {2}hosts\.yaml has changed for here,there since .*\n$/)
+  expect(await job(['submit', '--dry-run', '--gpu', '2', '--', 'true'])).toMatchObject({
+    messages: expect.stringContaining('hosts.yaml has changed for here,there '),
+    output: expect.stringContaining('here: needs 2 GPUs, has 1'),
+  })
+  expect(await muster(['pack'])).toMatchObject({
+    messages: expect.stringContaining('hosts.yaml has changed for here,there '),
+    output: expect.stringContaining('\nhere\t[········]\t'),
+  })
   const left = 'cluster: lab\nhosts: { here: { transport: local, resources: { cpu: 4, gpu: 1 } } }\n'
   writeFileSync(join(directory, 'hosts.yaml'), left)
   expect((await job(['submit', '--', 'true'])).messages).toBe(

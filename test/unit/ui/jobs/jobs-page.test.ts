@@ -303,6 +303,10 @@ describe('the Jobs tab', () => {
     clock.advance(1000)
     await press('')
     expect(text()).toMatch(/^ no scheduler running · 2 queued, 2 held, /)
+    queue.next = statusOf(hostSpecs(3), jobs, { changed: 'n2' })
+    clock.advance(1000)
+    await press('')
+    expect(text()).toMatch(/^ hosts.yaml has changed for n2 · 2 queued, 2 held, /)
   })
 
   it.each([

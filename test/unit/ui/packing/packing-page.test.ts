@@ -118,6 +118,33 @@ afterEach(() => {
   for (const { console } of stands.splice(0)) console[Symbol.dispose]()
 })
 
+it('knows which hosts are away, and which have come back, while no scheduler runs', async () => {
+  const { harness, queue } = await open()
+  const withoutScheduler = (driver: string | undefined) => {
+    queue.next = statusOf(
+      hostSpecs(3, 2).map((host, index) => ({ ...host, name: `m${index + 1}` })),
+      [],
+      {
+        down: { m3: 'no route' },
+        driver,
+      },
+    )
+  }
+  const lost = { kind: 'lost', attempt: 1, reason: 'connection reset', sinceMs: 0 } as const
+  withoutScheduler(undefined)
+  for (const host of ['m1', 'm3']) harness.fleet.up(host)
+  harness.fleet.events.emit({ type: 'session', host: 'm2', state: lost })
+  harness.clock.advance(1000)
+  await settle()
+  expect(screen(harness)).toMatch(/^m1 ─+ m2 connection reset ─+ m3 ─/m)
+  expect(screen(harness)).not.toContain('no route')
+  withoutScheduler('ann on here')
+  harness.clock.advance(1000)
+  await settle()
+  expect(screen(harness)).not.toContain('connection reset')
+  expect(screen(harness)).toMatch(/ m3 no route ─/)
+})
+
 describe('the filter', () => {
   it.each([
     [80, 24],

@@ -290,6 +290,10 @@ describe('the picture of the Packing tab', () => {
     const input = inputOf(status, 80, 24)
     expect(textOf(packingPanes(input))).toMatch(/1 host down +no scheduler running: muster job work/)
     expect(textOf(packingPanes(input))).toMatch(/n2 +unreachable: no route/)
+    const changed = inputOf(statusOf(hostSpecs(2), [], { changed: 'n2' }), 120, 40)
+    expect(textOf(packingPanes(changed))).toMatch(
+      /waiting +hosts.yaml has changed for n2 since the scheduler started: /,
+    )
     expect(textOf(packingPanes({ ...input, trouble: 'the file is damaged' }))).toContain('the file is damaged')
   })
 })

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { watchDeclared } from '../../../../src/cli/job/declared-watch.ts'
+import { watchDeclared } from '../../../../src/cli/job/declared-hosts.ts'
 import { loadInventory } from '../../../../src/inventory/load-inventory.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 
@@ -26,6 +26,6 @@ it('says once that hosts.yaml declares other resources than the scheduler starte
   expect(said).toEqual([])
   write(8)
   await waitUntil(() => said.length > 0, 'the change to be told')
-  expect(said).toEqual([`${file} declares other hosts or resources now: restart this scheduler to use them`])
+  expect(said).toEqual([`${file} has changed for m1: restart this scheduler to use it`])
   rmSync(directory, { recursive: true })
 })
