@@ -42,7 +42,7 @@ import { pollUsage } from './poll-usage.ts'
 import { engineNodes, freeOf, whyWaiting } from './why-waiting.ts'
 
 const MOST_GROUPS = 200
-const MOST_WAITING = 16
+const MOST_WAITING = 32
 /** The console waits no longer for other writers: keys are waiting. */
 const BUSY_MS = 100
 const TAIL_BYTES = 16 * 1024
@@ -216,9 +216,9 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
         hosts: packHosts(hostsOf(queue), active),
         down,
         active,
-        waiting: store.queued(MOST_WAITING).map((job) => {
+        waiting: store.queuedGroups(MOST_WAITING).map(({ job, count }) => {
           const { why, expected } = whyWaiting(job, queue, context.now(), free)
-          return { job, why: joinReasons(why), expectedMs: expectedOf(expected) }
+          return { job, count, why: joinReasons(why), expectedMs: expectedOf(expected) }
         }),
         groups: linesOf(groups, lines),
         counts: store.counts(),

@@ -269,6 +269,34 @@ export class JobStore implements Disposable {
     return this.#rows.read(`WHERE kind = 'queued' ORDER BY priority DESC, jobs.id LIMIT ?`, limit)
   }
 
+  /** As `queued`, but of each submission only the first one, with how many of it wait. */
+  queuedGroups(limit: number): readonly { readonly job: Job; readonly count: number }[] {
+    const found = new Map<number, { job: Job; count: number }>()
+    const next = (condition: string, ...values: number[]) =>
+      this.#rows.read(`WHERE kind = 'queued' AND ${condition} ORDER BY priority DESC, jobs.id LIMIT 1`, ...values)[0]
+    let [job] = this.queued(1)
+    for (let step = 0; job !== undefined && step < limit * STEPS_EACH && found.size < limit; step += 1) {
+      const { id, priority } = job
+      const spec = Number(this.file.one('SELECT spec FROM jobs WHERE id = ?', id)?.spec)
+      if (!found.has(spec)) {
+        const row = this.file.one("SELECT count(*) AS count FROM jobs WHERE spec = ? AND kind = 'queued'", spec)
+        found.set(spec, { job, count: Number(row?.count) })
+      }
+      job = next('priority = ? AND jobs.id > ?', priority, this.#lastOf(spec, id)) ?? next('priority < ?', priority)
+    }
+    return [...found.values()]
+  }
+
+  /** The last job that was submitted together with this one; `id` itself if jobs of others are between them. */
+  #lastOf(spec: number, id: number): number {
+    const row = this.file.one(
+      'SELECT max(id) AS last, count(*) AS count FROM jobs WHERE spec = ? AND id >= ?',
+      spec,
+      id,
+    )
+    return Number(row?.last) - id + 1 === Number(row?.count) ? Number(row?.last) : id
+  }
+
   /** Those that may begin now, as lines of at least one job. */
   waiting(nowMs: number): readonly StoredLine[] {
     return this.#waiting.read(this.file.version(), nowMs)
@@ -452,6 +480,8 @@ export class JobStore implements Disposable {
 }
 
 const MOST_STORAGES = 50
+/** Jobs of a submission with others between them are passed one by one. */
+const STEPS_EACH = 8
 const isOneOf = (kinds: readonly string[]): string =>
   kinds.length === 0 ? 'true' : `kind IN (${kinds.map(() => '?').join()})`
 const SAFE_NAME = /^[0-9a-z./-]+$/

@@ -223,8 +223,13 @@ export type QueueStatus = {
   /** Why a host does not answer the scheduler, by its name. */
   readonly down: Readonly<Record<string, string>>
   readonly active: readonly Job[]
-  /** The first waiting jobs. */
-  readonly waiting: readonly { readonly job: Job; readonly why: string; readonly expectedMs: number | undefined }[]
+  /** The first waiting jobs, of each submission one: `count` of it wait. */
+  readonly waiting: readonly {
+    readonly job: Job
+    readonly count: number
+    readonly why: string
+    readonly expectedMs: number | undefined
+  }[]
   /** The latest first; `lead` is the first job of each. */
   readonly groups: readonly JobLine[]
   readonly counts: ReadonlyMap<string, number>

@@ -1,4 +1,5 @@
 /** The Packing tab: figures, hosts as tiles with a block for each device, the selected block, the jobs with their letters, and those that wait. Pure. */
+import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, type Span, type Theme } from '../compositor/scene.ts'
@@ -126,6 +127,12 @@ export function drawPacking(input: PackingInput): PackingScene {
     waitingRows.push(...waitingCardRows(one, (waitingRect?.width ?? 2) - 2, input, index === waitingAt))
     return { group: groupOfCard.get(one) ?? 0, job: one.job, from, to: waitingRows.length }
   })
+  const hidden = waitingCount - allWaiting.reduce((sum, { more = 0 }) => sum + 1 + more, 0)
+  const isFiltered = (tables?.waiting.filter.text ?? '') !== ''
+  const hiddenWords = isFiltered
+    ? `${counted(hidden, 'more job is', 'more jobs are')} not searched`
+    : `… and ${counted(hidden, 'more job')}`
+  if (hidden > 0) waitingRows.push([{ text: `   ${hiddenWords}: tab Jobs`, style: mutedStyle(theme) }])
   const waitingPlace = placeOf(waitingCards, waitingAt, waitingRows.length, waitingRect, input)
   const jobs = tables === undefined ? cards : shownRows(cards, JOB_COLUMNS, tables.jobs)
   const isChosen = ({ group, job }: HeldCard) => group === input.chosenJob?.group && job === input.chosenJob.job

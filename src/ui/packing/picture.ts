@@ -24,6 +24,8 @@ export type JobCard = {
 export type WaitingCard = {
   readonly job: number
   readonly name: string
+  /** How many more were submitted with it, and wait. */
+  readonly more?: number
   readonly why: string
   readonly expectedMs: number | undefined
 }
@@ -57,7 +59,12 @@ export function clusterOfQueue(status: QueueStatus, hosts: readonly PackedHost[]
     hosts,
     down: status.down,
     cards: new Map(own.map((job) => [job.id, cardOf(job)])),
-    waiting: status.waiting.map(({ job: { id, spec }, ...rest }) => ({ ...rest, job: id, name: `${id} ${spec.name}` })),
+    waiting: status.waiting.map(({ job: { id, spec }, count, ...rest }) => ({
+      ...rest,
+      job: id,
+      name: `${id} ${spec.name}`,
+      more: count - 1,
+    })),
     waitingCount: status.counts.get('queued') ?? status.waiting.length,
   }
 }

@@ -51,6 +51,33 @@ afterEach(() => {
 
 const open = (name = 'queue.db') => new JobStore(join(directory, name))
 
+test('names of each submission the first job that waits, in their order, and how many wait', () => {
+  using store = open()
+  const groups = (limit = 10) => store.queuedGroups(limit).map(({ job, count }) => [job.id, count])
+  expect(groups()).toEqual([])
+  const sixty = Array.from({ length: 60 }, () => ({}))
+  store.submit(submission({ variants: sixty }), 5)
+  store.submit(submission({ variants: sixty.slice(0, 20), priority: 2 }), 5)
+  store.submit(submission(), 5)
+  store.submit(submission({ variants: [{}, {}], priority: -1 }), 5)
+  expect(groups()).toEqual([
+    [61, 20],
+    [1, 60],
+    [81, 1],
+    [82, 2],
+  ])
+  expect(groups(2)).toEqual([
+    [61, 20],
+    [1, 60],
+  ])
+  applyEvent(store, 1, { kind: 'stop', reason: 'cancelled' }, 6)
+  applyEvent(store, 61, { kind: 'stop', reason: 'cancelled' }, 6)
+  expect(groups().slice(0, 2)).toEqual([
+    [62, 19],
+    [2, 59],
+  ])
+})
+
 describe('the queue on disk', () => {
   test('ignores copied directories whose names a shell could interpret', () => {
     using store = open()

@@ -5,6 +5,7 @@ import { type PaneView, type Rect, themes } from '../../../../src/ui/compositor/
 import { enginePicture } from '../../../../src/ui/packing/engine-picture.ts'
 import type { PackingInput } from '../../../../src/ui/packing/packing-input.ts'
 import { drawPacking } from '../../../../src/ui/packing/packing-panes.ts'
+import { FIRST_TABLE_VIEW } from '../../../../src/ui/rows/table-view.ts'
 import { hostSpecs, jobOf, runningOn, statusOf } from '../jobs/fake-queue.ts'
 
 const theme = themes.none
@@ -376,7 +377,12 @@ describe('the selected block', () => {
 describe('the jobs that wait', () => {
   it('have their whole reason, and scroll', () => {
     const why = `n1: too few cores are free. ${'It needs more than any host has. '.repeat(12)}The end.`
-    const waiting = [5, 6, 7].map((id) => ({ job: jobOf(id, { kind: 'queued' }), why, expectedMs: undefined }))
+    const waiting = [5, 6, 7].map((id) => ({
+      job: jobOf(id, { kind: 'queued' }),
+      count: 1,
+      why,
+      expectedMs: undefined,
+    }))
     const input = inputOf(statusOf(hostSpecs(3), jobs, { waiting }), 120, 40)
     const { lists } = drawPacking(input)
     const all = Array.from({ length: (lists.waiting ?? 0) + 1 }, (_, waiting) =>
@@ -384,6 +390,24 @@ describe('the jobs that wait', () => {
     ).join('\n')
     expect(all.match(/The\s+end\./g)?.length).toBeGreaterThanOrEqual(3)
     for (const id of [5, 6, 7]) expect(all).toContain(`${id} train-${id}`)
+  })
+
+  it('are folded by submission, and those that have no row are counted', () => {
+    const arrayed = [
+      { job: jobOf(5, { kind: 'queued' }), count: 380, why: 'n1: too few cores are free', expectedMs: undefined },
+      { job: jobOf(390, { kind: 'queued' }), count: 1, why: 'n1: too few cores are free', expectedMs: undefined },
+    ]
+    const counts = new Map([['queued', 384]])
+    const input = inputOf(statusOf(hostSpecs(3), jobs, { waiting: arrayed, counts }), 240, 67)
+    expect(textOf(packingPanes(input))).toMatch(
+      / 5 train-5 and 379 more {2}n1: .*\n.* 390 train-390 {2}n1: .*\n.*… and 3 more jobs: tab Jobs/,
+    )
+    const tables = {
+      hosts: FIRST_TABLE_VIEW,
+      waiting: { ...FIRST_TABLE_VIEW, filter: { ...FIRST_TABLE_VIEW.filter, text: 'train-7' } },
+      jobs: FIRST_TABLE_VIEW,
+    }
+    expect(textOf(packingPanes({ ...input, tables }))).toContain('3 more jobs are not searched: tab Jobs')
   })
 })
 
