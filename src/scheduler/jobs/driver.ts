@@ -5,7 +5,7 @@
 import { type Clock, hasPassed } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
 import type { Study } from '../study/study.ts'
-import { HostRounds, pollSoon, type RoundsOptions } from './host-rounds.ts'
+import { HostRounds, pollSoon, type RoundsOptions, UNDECLARED } from './host-rounds.ts'
 import { isActive, type Job, type JobEvent, overdue, type SeenBundle } from './job.ts'
 import { type BundleName, parseBundleKey } from './orders.ts'
 import { type LinkSpeeds, PlanPass } from './plan-jobs.ts'
@@ -124,6 +124,7 @@ class JobDriver {
     using _programs = this.#options.servePrograms?.(this.#studies.desk)
     using writes = new WriteWatch(clock, () => this.#findNews())
     using _watch = this.#options.watchStore?.(() => writes.note())
+    for (const host of this.#rounds.undeclared()) this.#options.onEvent?.({ kind: 'host', host, trouble: UNDECLARED })
     try {
       while (!signal.aborted) {
         const sinceMs = clock.now()

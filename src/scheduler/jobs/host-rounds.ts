@@ -17,7 +17,7 @@ import {
 } from './engine.ts'
 import { HostClock, HostLine, type JobHosts } from './host-line.ts'
 import { type BundleNews, type BundleOrder, type HostAnswer, parseHostAnswer } from './host-program.ts'
-import type { Job, JobEvent, SeenBundle } from './job.ts'
+import { isActive, type Job, type JobEvent, type SeenBundle } from './job.ts'
 import { formatDetachedClean } from './left.ts'
 import { MetricReader } from './metric-reader.ts'
 import { launchEvent, ordersFor, type PlacedOrder, parseBundleKey } from './orders.ts'
@@ -173,9 +173,10 @@ export class HostRounds implements Disposable {
       const { cpuMilli = 0, memoryBytes = 0 } = { ...known.get(spec.name), ...spec }
       return { ...specOf(record), cpuMilli, memoryBytes, isDrained: false }
     })
-    const down = this.#places.flatMap(({ name, trouble }) =>
-      trouble === undefined || trouble === NOT_YET ? [] : [[name, trouble]],
+    const troubles = this.#places.flatMap(({ name, trouble }) =>
+      trouble === undefined || trouble === NOT_YET ? [] : [[name, trouble] as const],
     )
+    const down = [...troubles, ...this.undeclared().map((name) => [name, UNDECLARED] as const)]
     const rooms = this.#engines.flatMap(({ engine, room }) => (room === undefined ? [] : [[engine.name, room]]))
     const byJob = <T>(byKey: ReadonlyMap<string, T> = new Map<string, T>()) =>
       [...byKey].map(([key, value]) => [parseBundleKey(this.#options.store.id, key)?.id ?? 0, value] as const)
@@ -189,6 +190,17 @@ export class HostRounds implements Disposable {
       ...(waits.length === 0 ? {} : { waits: Object.fromEntries(waits) }),
       ...(nodes.length === 0 ? {} : { nodes: Object.fromEntries(nodes) }),
     }
+  }
+
+  /** Where jobs run that can be followed no more, as hosts.yaml no longer declares it. */
+  undeclared(): readonly string[] {
+    const known = new Set(this.#places.map(({ name }) => name))
+    const used = this.#options.store
+      .active()
+      .flatMap(({ state }) =>
+        isActive(state) ? state.places.filter((_, rank) => state.bundles[rank]?.kind !== 'ended') : [],
+      )
+    return [...new Set(used.map(({ host }) => host))].filter((host) => !known.has(host))
   }
 
   hasDue(nowMs: number): boolean {
@@ -402,6 +414,9 @@ function engineOrderOf({ job: { spec, state, priority }, order }: JobOrder): Eng
   const environment = { ...spec.launch?.environment, ...spec.environment, ...own }
   return { kind, key, spec: { ...spec, command: order.run.command }, priority, environment }
 }
+
+export const UNDECLARED =
+  'no longer in hosts.yaml, so its jobs cannot be followed. To give one up: muster job cancel --forget and its number'
 
 /** Between two polls: short after one found something, then longer and longer. */
 const HOST_POLL_MS = { soon: 100, late: 2_000 }

@@ -301,6 +301,26 @@ describe.skipIf(!canRun)('driving a queue', () => {
     expect(kinds(ids)).toEqual(['done'])
   })
 
+  it('says which running jobs it cannot follow, as hosts.yaml no longer declares their host', async () => {
+    const [id = 0] = submit(spec('true'))
+    const lease = store.lease.take('earlier', Date.now(), LEASE_MS)
+    applyEvent(store, id, { kind: 'placed', places: [{ host: 'gone', devices: [] }] }, Date.now(), lease)
+    if (lease !== undefined) store.lease.give(lease)
+    const troubles: unknown[] = []
+    const onEvent: DriverOptions['onEvent'] = (event) => {
+      if (event.kind === 'host' && event.trouble !== undefined) troubles.push([event.host, event.trouble])
+    }
+    const driving = drive(undefined, store, { onEvent })
+    await waitUntil(() => store.report()?.down.gone !== undefined, 'the report to name it')
+    expect(troubles).toEqual([['gone', expect.stringMatching(/^no longer in hosts\.yaml, .* cancel --forget /)]])
+    const hosts = hostsToForget([job(id)], store.report())
+    applyEvent(store, id, { kind: 'stop', reason: 'cancelled' }, Date.now())
+    applyEvent(store, id, { kind: 'forget', hosts }, Date.now())
+    await driving
+    expect(kinds([id])).toEqual(['cancelled'])
+    expect(store.report()?.down).toEqual({})
+  })
+
   it('a gang that is given up is stopped on hosts that answer before their devices are free', async () => {
     const gang = submit(
       spec('echo $$ >"$OUT/pid.$MUSTER_RANK"; exec sleep 1000', { bundles: 2, strategy: 'STRICT_SPREAD' }),
