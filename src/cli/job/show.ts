@@ -5,6 +5,7 @@ import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { clip } from '../../base/text-width.ts'
 import { ageText, dayText, timeText, whenText } from '../../base/time-text.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
 import { didYouMean } from '../../inventory/nearest-word.ts'
 import { declaredShare } from '../../ops/nfs/shared-directory.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
@@ -84,8 +85,22 @@ Examples:
     const more = service === undefined ? '' : `, and its service ${service.name} is ${service.state}`
     const scheduler = driver === undefined ? `no scheduler running${more}` : `scheduler: ${printable(driver)}`
     context.stdout.write(`${rows.length === 0 ? '' : '\n'}${counts.join(', ') || 'no jobs'}; ${scheduler}\n`)
+    if (driver !== undefined)
+      for (const words of silentPlaces(jobs, queue)) context.stdout.write(`${printable(words)}\n`)
     return EXIT.ok
   },
+}
+
+/** Why what is known of some of these jobs is old: `h[1-2]: unreachable`. */
+function silentPlaces(jobs: readonly Job[], { store }: OpenQueue): readonly string[] {
+  const { down = {} } = store.report() ?? {}
+  const silent = jobs.flatMap(({ state }) =>
+    isActive(state) ? state.places.map(({ host }, rank) => [host, silenceOf(state, rank, down)] as const) : [],
+  )
+  const byReason = Map.groupBy(silent, ([, reason]) => reason)
+  return [...byReason].flatMap(([reason, places]) =>
+    reason === undefined ? [] : [`${foldHostSet([...new Set(places.map(([host]) => placeTitle(host)))])}: ${reason}`],
+  )
 }
 
 export const show: VerbCode = {

@@ -359,6 +359,17 @@ test('submit --dry-run says which host does not answer, and why', async () => {
   )
 })
 
+test('list says whose jobs are told of no more', async () => {
+  await job(['submit', '--bundles', '2', '--', 'true'])
+  using store = openStore()
+  const lease = store.lease.take('test', 1000, 10_000)
+  if (lease === undefined) throw new Error('another scheduler runs')
+  const places = ['here', 'there'].map((host) => ({ host, devices: [] }))
+  applyEvent(store, 1, { kind: 'placed', places }, 1000, lease)
+  store.writeReport({ atMs: 1000, hosts: [], down: { there: 'no route \x1b', other: 'x' }, expectedS: {} }, lease)
+  expect((await job(['list'])).output).toMatch(/\n1 starting; scheduler: test\nthere: no route \\x1b\n$/)
+})
+
 test('submit says which hosts have changed in hosts.yaml since the scheduler started', async () => {
   const declare = (here: string, there: string) =>
     writeFileSync(
