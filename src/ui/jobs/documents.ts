@@ -188,14 +188,23 @@ const widest = new WeakMap<readonly JobLine[], ReadonlyMap<string, number>>()
 function listColumns({ groups: all, down }: QueueStatus, room: number, nowMs: number): readonly ListColumn[] {
   const leads = all.flatMap(({ lead }) => lead ?? [])
   const shown = JOB_COLUMNS.filter(({ leastPane = 0, isNeeded }) => room >= leastPane || isNeeded?.(leads) === true)
+  const isWide = room >= OTHER_ROOM + STATE_COLUMN.width
   const known =
     widest.get(all) ?? new Map(JOB_COLUMNS.map((column) => [column.title, widestCell(all, column, nowMs, down)]))
   widest.set(all, known)
+  const most = (title: string, width: number) => Math.min(known.get(title) ?? 0, isWide ? 2 * width : width)
+  const on = most(ON_COLUMN.title, ON_COLUMN.width)
+  const longer = Math.max(0, on - ON_COLUMN.width) + Math.max(0, most('NAME', NAME_ROOM) - NAME_ROOM)
   // The reason of a failure comes late, and must not move the other columns then.
-  const stateWidth = Math.min(MOST_STATE, Math.max(STATE_COLUMN.width, Math.floor(room / 4), room - OTHER_ROOM))
+  const ofReasons = Math.max(STATE_COLUMN.width, Math.floor(room / 4), room - OTHER_ROOM - longer)
+  const stateWidth = Math.min(MOST_STATE, ofReasons)
+  const widthOf = (column: JobColumn) => {
+    if (column === ON_COLUMN) return on
+    return column === STATE_COLUMN && room >= STEADY_ROOM ? stateWidth : (known.get(column.title) ?? column.width)
+  }
   const wanted = shown.map((column) => ({
     column,
-    width: column === STATE_COLUMN && room >= STEADY_ROOM ? stateWidth : (known.get(column.title) ?? column.width),
+    width: widthOf(column),
   }))
   const over =
     wanted.reduce((sum, { column, width }) => sum + (column === shown.at(-1) ? Math.min(NAME_ROOM, width) : width), 1) -
@@ -219,7 +228,10 @@ function widestCell(all: readonly JobLine[], column: JobColumn, nowMs: number, d
     return textWidth(printable(text).trimEnd()) + 1
   })
   // With the mark of the sorted column.
-  return Math.min(column.width, Math.max(textWidth(column.title) + 2, ...widths))
+  return Math.min(
+    column === ON_COLUMN ? 2 * column.width : column.width,
+    Math.max(textWidth(column.title) + 2, ...widths),
+  )
 }
 
 const titleText = ({ title }: JobColumn, view: TableView): string =>

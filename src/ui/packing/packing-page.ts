@@ -65,7 +65,7 @@ export const packingKeys = keyTable<ConsoleState>()(
     'Tab',
     'job lists',
     'Move the keys to the waiting jobs, then to the list of all jobs, then back to the hosts.',
-    (state) => isInList(state) || canMark(state),
+    (state) => !isTrying(state),
   ],
   ['by-user', 'u', 'by user', 'Give each user a colour, or each job again.'],
   [
@@ -341,7 +341,10 @@ export class PackingPage implements Page {
         complete: completeOneOf(OPTIONS),
         onSubmit: (text) => {
           const parsed = parseWhatIf(text)
-          if (typeof parsed !== 'string') this.#try(text === fallback ? last : parsed)
+          if (typeof parsed === 'string') return
+          // Tab moves the sliders now.
+          this.#watch.set({ packingList: undefined })
+          this.#try(text === fallback ? last : parsed)
         },
       }),
     )

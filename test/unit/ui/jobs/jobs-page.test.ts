@@ -391,6 +391,17 @@ describe('the Jobs tab', () => {
     expect((await openTab('5', 240, 67, jobs)).text()).toMatch(new RegExp(`^▸1 +queued.* CPU .* ${long}$`, 'm'))
   })
 
+  it('gives hosts and names the room that the column of states does not need, on 240×67', async () => {
+    const name = 'a name of exactly thirty-six columns'
+    const jobs = [
+      jobOf(1, runningOn('a-host-of-22-columns-01', 0), { name }),
+      jobOf(2, { kind: 'failed', reason: 'exit 1: no such file', endedMs: 0, startedMs: 0 } as JobState),
+    ]
+    const { text } = await openQueueTab('5', 240, 67, jobs, {})
+    expect(text()).toMatch(new RegExp(`a-host-of-22-columns-01 .* ${name}$`, 'm'))
+    expect(text()).toContain('failed exit 1: no such file')
+  })
+
   it('goes to the ends and by pages with the keys of less, vi and k9s', async () => {
     const { press, console } = await openTab('5')
     const selected = () => console.state.queue.details?.job.id

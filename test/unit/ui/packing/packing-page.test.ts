@@ -416,6 +416,7 @@ describe('what if', () => {
     harness.type('w\r')
     await settle()
     expect(hints(harness)).toMatch(/Right next option .*w clear what-if/)
+    expect(hints(harness).match(/Tab/g)).toHaveLength(1)
     expect(hints(harness)).not.toMatch(/Right select/)
     harness.type('w')
     expect(hints(harness)).toMatch(/Right select .*Tab job lists/)
