@@ -1,7 +1,7 @@
 /** Output of many ranks as one text: what all say is one line with its ranks, what only some say stands out. Pure. */
 import { drawnLine } from '../../base/drawn-line.ts'
 
-/** The output of a rank, or a part of it: stdout and stderr of rank 0 are two streams. */
+/** The output of a rank, or a part of it: its stdout and stderr may be two streams, the one that was written to last behind the other. */
 export type RankStream = { readonly rank: number; readonly lines: readonly string[] }
 
 export type FoldedLine = {
@@ -27,9 +27,10 @@ export function foldLines(streams: readonly RankStream[]): readonly FoldedLine[]
   // Streams of one rank have lost their order among each other: it is taken from ranks that have one stream.
   const parts = Map.groupBy(streams, ({ rank }) => rank)
   const ordered = [...parts].toSorted(([, one], [, other]) => one.length - other.length)
-  for (const [rank, own] of ordered)
-    for (const { lines } of own) {
-      let before = head
+  for (const [rank, own] of ordered) {
+    // Those of the next one come after those of the one before, which was written to last: an error, say, after what led to it.
+    let before = head
+    for (const { lines } of own)
       for (const line of lines) {
         const form = formOf(forms, line.replace(NUMBER, '#'), rank)
         const known = form.nodes[form.count]
@@ -45,7 +46,7 @@ export function foldLines(streams: readonly RankStream[]): readonly FoldedLine[]
         node.ranks.push(rank)
         before = node
       }
-    }
+  }
   const folded: FoldedLine[] = []
   for (let node = head.next; node !== undefined; node = node.next) {
     const ranks = node.ranks.sort((one, other) => one - other)

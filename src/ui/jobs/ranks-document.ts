@@ -55,6 +55,8 @@ export type RankPicture = {
   readonly lags: ReadonlyMap<number, Lag>
   readonly silence: Silence | undefined
   readonly tails: readonly RankTail[]
+  /** Why it failed, else what it wrote last, if known. */
+  wordsOf(row: RankRow): string | undefined
   readonly selected: RankRow | undefined
   sortOf(row: RankRow): RankSort
   /** Part of a core, as last read. */
@@ -87,12 +89,14 @@ export function rankPicture(
 }
 
 /** Their titles are those of every job. */
-export const anyRankColumns = () => rankColumns({ sortOf: ({ state }) => state, troubles: new Map() })
+export const anyRankColumns = () =>
+  rankColumns({ sortOf: ({ state }) => state, wordsOf: ({ text }) => text, troubles: new Map() })
 
 export const rankColumns = ({
   sortOf,
+  wordsOf,
   troubles,
-}: Pick<RankPicture, 'sortOf' | 'troubles'>): readonly TableColumn<RankRow>[] => [
+}: Pick<RankPicture, 'sortOf' | 'wordsOf' | 'troubles'>): readonly TableColumn<RankRow>[] => [
   { title: 'RANK', text: ({ title }) => title, order: ({ rank }) => rank },
   { title: 'HOST', text: ({ host }) => host, find: findHost(({ host }) => host) },
   {
@@ -102,7 +106,7 @@ export const rankColumns = ({
   },
   {
     title: 'TEXT',
-    text: ({ text, reading, host }) => text ?? reading?.line ?? troubles.get(host) ?? '',
+    text: (row) => wordsOf(row) ?? troubles.get(row.host) ?? '',
     isHidden: true,
   },
 ]
@@ -132,8 +136,15 @@ function newPicture(job: Job, seen: RanksSeen | undefined): RankPicture {
       return troubles.has(host) ? 'unknown' : lags.has(rank) ? 'behind' : 'running'
     },
     cpuOf: ({ rank }) => cpuPartOf(traces, rank),
+    wordsOf: ({ rank, text, state, reading }) =>
+      // Readings are of running ranks.
+      text ?? (state === 'running' ? undefined : lastWords(tails, rank)) ?? reading?.line,
   }
 }
+
+/** Of the file that was written to last. */
+const lastWords = (tails: readonly RankTail[], rank: number): string | undefined =>
+  tails.findLast((tail) => tail.rank === rank)?.lines.findLast((line) => line.trim() !== '')
 
 /** `rank 3` is `3`, `ps 0` stays. */
 const labelOf = ({ title }: RankRow) => title.replace(/^rank /, '')
@@ -238,7 +249,7 @@ export function ranksDocument(input: RanksInput): RanksDocument {
       const beside =
         trouble !== undefined
           ? { text: trouble, style: styleOf(theme.warning) }
-          : { text: only?.text ?? only?.reading?.line ?? usageText(samples.get(line.host)), style: muted }
+          : { text: (only && picture.wordsOf(only)) ?? usageText(samples.get(line.host)), style: muted }
       return [
         {
           text: ` ${line.isFirst ? padEnd(clip(printable(line.host), grid.hostWidth - 1), grid.hostWidth) : ' '.repeat(grid.hostWidth)}`,
@@ -399,8 +410,8 @@ function usageText(sample: Sample | undefined): string {
   ].join(', ')
 }
 
-function selectedRow(row: RankRow, { sortOf, cpuOf }: RankPicture, theme: Theme): Row {
-  const { reading, code, text, restart, title, host } = row
+function selectedRow(row: RankRow, { sortOf, cpuOf, wordsOf }: RankPicture, theme: Theme): Row {
+  const { reading, code, restart, title, host } = row
   const sort = sortOf(row)
   const cpu = cpuOf(row)
   const process = row.state === 'running' ? reading?.process : undefined
@@ -415,7 +426,7 @@ function selectedRow(row: RankRow, { sortOf, cpuOf }: RankPicture, theme: Theme)
   return [
     { text: printable(` ▸ ${title} on ${host}: `), style: boldStyle(theme.accent) },
     { text: facts.join(', '), style: styleOf(theme.text) },
-    { text: printable(`  ${text ?? reading?.line ?? ''}`), style: mutedStyle(theme) },
+    { text: printable(`  ${wordsOf(row) ?? ''}`), style: mutedStyle(theme) },
   ]
 }
 

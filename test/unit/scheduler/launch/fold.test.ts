@@ -39,6 +39,25 @@ it('puts the two streams of rank 0 in the order of the others', () => {
   ).toEqual(['0-1 a', '0-1 b', '0-1 c', '0 only here'])
 })
 
+it('puts the stream that a rank wrote to last behind its other one', () => {
+  const steps = 'step 1\nstep 2\nstep 3'
+  const texts = shown([
+    [0, 'warning: slow disk'],
+    [0, steps],
+    [1, steps],
+    [1, 'Traceback\nValueError'],
+    [2, steps],
+  ])
+  expect(texts).toEqual([
+    '0 warning: slow disk',
+    '0-2 step 1',
+    '0-2 step 2',
+    '0-2 step 3',
+    '1 Traceback odd',
+    '1 ValueError odd',
+  ])
+})
+
 it('shows what a progress bar shows last', () => {
   expect(lastLines('  1%|#  \r 50%|##  \r\n\r \r\nnext\r\n', 100).lines).toEqual([' 50%|##', '', 'next'])
 })

@@ -196,16 +196,18 @@ describe('the ranks of a gang', () => {
 
   it('keep the last steps of a bundle that has ended', async () => {
     const hosts = ['n1', 'n2']
-    const { answer, text, queue, clock, job } = await openRanks({ hosts })
-    await answer((rank) => ({ step: 400 + rank }))
+    const { answer, press, text, queue, clock, job } = await openRanks({ hosts })
+    await answer((rank) => ({ step: 400 + rank, lines: ['step 404'] }))
     const ended: BundleState = { kind: 'ended', end: { kind: 'exit', code: 0 } }
     queue.jobs[0] = { ...gang(hosts, [{ kind: 'begun' }, ended]), id: job.id }
     for (let s = 0; s < 3; s += 1) {
       clock.advance(1000)
       await setImmediate()
     }
-    await answer((rank) => ({ step: 500 + rank }))
+    await answer((rank) => ({ step: 500 + rank, lines: ['step 404', ...(rank === 4 ? ['out of memory', ''] : [])] }))
     expect(text()).toMatch(/● 500[\s\S]*■ 404/)
+    await press('\x1b[B')
+    expect(text()).toMatch(/▸ rank 4 on n2: stopped, step 404 {2}out of memory$/m)
   })
 
   it('look stuck when none wrote anything or used its processor, with what they wait in', async () => {
