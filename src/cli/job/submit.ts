@@ -97,9 +97,33 @@ const MOST_BUNDLES = 10_000
 /** Linux: one argument has no more than 128 KB. */
 const MOST_COMMAND_BYTES = 96 * 1024
 
+/** Options of sbatch and srun, and what to use for them. */
+const OF_SLURM: Readonly<Record<string, string>> = {
+  '--time': '--limit, in seconds',
+  '--mem': '--memory',
+  '--nodes': '--bundles',
+  '--ntasks': '--bundles',
+  '--cpus-per-task': '--cpu',
+  '--gres': '--gpu',
+  '--gpus-per-node': '--gpu',
+  '--nodelist': '--on',
+  '--job-name': '--name',
+  '--chdir': '--dir',
+  '--dependency': '--after',
+}
+
+const refusedOptions = Object.entries(OF_SLURM).map(([name, ours]) =>
+  new Option(`${name} <x>`)
+    .argParser(() => {
+      throw new MusterError('usage', `${name} is an option of Slurm: use ${ours}`)
+    })
+    .hideHelp(),
+)
+
 /** What a job that starts at once can be given. */
 export const withJobOptions = (command: Command): Command =>
-  withRequest(command, { cpu: 1, gpu: 0, priority: 0, retries: 0 })
+  refusedOptions
+    .reduce((own, option) => own.addOption(option), withRequest(command, { cpu: 1, gpu: 0, priority: 0, retries: 0 }))
     .option('--no-limits', 'do not enforce --memory')
     .option('--bundles <n>', 'run the command in N bundles, which start together or not at all', wholeNumber(1), 1)
     .addOption(

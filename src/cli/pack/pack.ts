@@ -92,11 +92,13 @@ function showQueue(queue: OpenQueue, { json }: PackOptions, context: CliContext)
   const waiting = queue.store.counts().get('queued') ?? 0
   const lines = [
     `${counted(onHosts.length, 'job is', 'jobs are')} on these hosts${withEngines(active)}, ${counted(waiting, 'waits', 'wait')}.`,
-    ...(downMilli > 0 ? [`${downMilli / 1000} GPUs are free on hosts that are down.`] : []),
-    ...(strandedMilli > 0 ? [`${strandedMilli / 1000} GPUs are free on hosts without a free core.`] : []),
+    ...(downMilli > 0 ? [`${freeGpus(downMilli)} free on hosts that are down.`] : []),
+    ...(strandedMilli > 0 ? [`${freeGpus(strandedMilli)} free on hosts without a free core.`] : []),
   ]
   stdout.write(`\n${lines.join('\n')}\n`)
 }
+
+const freeGpus = (milli: number): string => counted(milli / 1000, 'GPU is', 'GPUs are')
 
 function withEngines(active: readonly Job[]): string {
   const byEngine = Map.groupBy(active, ({ spec }) => spec.engine)

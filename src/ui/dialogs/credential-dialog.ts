@@ -62,7 +62,7 @@ export const credentialDialog =
           },
           // On a low screen only the last ones are cut off.
           lines: [
-            { text: `For ${counted(hosts.length, 'host')}: ${foldHostSet(hosts)}` },
+            { text: `For ${hosts.length === 1 ? '' : `${hosts.length} hosts: `}${foldHostSet(hosts)}` },
             ...(request.isRetry ? [{ text: 'That was not accepted.', tone: 'error' as const }] : []),
             ...(isLong ? wrapped(question) : []),
             ...wrapped(words.instruction),

@@ -359,6 +359,11 @@ test('submit --dry-run says which host does not answer, and why', async () => {
   )
 })
 
+test('submit names its own option where one of Slurm is given', async () => {
+  const { messages } = await job(['submit', '--time', '10:00', '--', 'true'])
+  expect(messages).toBe('muster: --time is an option of Slurm: use --limit, in seconds\n')
+})
+
 test('list says whose jobs are told of no more', async () => {
   await job(['submit', '--bundles', '2', '--', 'true'])
   using store = openStore()

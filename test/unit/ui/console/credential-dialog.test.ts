@@ -28,7 +28,7 @@ describe('a question of a server', () => {
     )
     expect(label).toBe('Answer:')
     expect(body).toEqual([
-      'For 1 host: h2',
+      'For h2',
       'The server asks: Password for h2 (and all hosts):',
       'The server says: For 400 hosts',
       'Sent only to the server that asks, never to a shell, and not stored.',
@@ -40,7 +40,7 @@ describe('a question of a server', () => {
     const words = `${'x'.repeat(48)} For 400 hosts: m[1-400] ${'y'.repeat(50)} Sent only to all hosts.`
     const { body } = shown(asked({ prompts: [{ text: words, isEchoed: true }], instruction: words }), 80, 24)
     const begins = body.filter((line) => /^(For|Sent)/.test(line))
-    expect(begins).toEqual(['For 1 host: h2', 'Sent only to the server that asks, never to a shell, and not stored.'])
+    expect(begins).toEqual(['For h2', 'Sent only to the server that asks, never to a shell, and not stored.'])
   })
 
   it('of Muster itself has no such mark', () => {
@@ -55,7 +55,7 @@ describe('a question of a server', () => {
   ])('leaves the names of the hosts in view at %i×%i, however long it is', (columns, rows) => {
     const words = 'word '.repeat(40).trim()
     const { body } = shown(asked({ prompts: [{ text: words, isEchoed: true }], instruction: words }), columns, rows)
-    expect(body[0]).toContain('For 1 host: h2')
+    expect(body[0]).toContain('For h2')
     if (rows > 5) expect(body[1]).toMatch(/^The server asks: word/)
     expect(body.at(-1)).toMatch(/…$/)
   })
