@@ -4,7 +4,7 @@ import type { Area, AreaFacts, HostExec } from './area.ts'
 import { type AnyFacts, type Away, type FactSet, type Gathered, gatherFacts, type HostFacts } from './fact.ts'
 import type { Finding } from './finding.ts'
 import type { OpsHosts, ScriptOptions } from './host-port.ts'
-import type { Operation, Verdict } from './operation.ts'
+import { changesText, type Operation, type Verdict } from './operation.ts'
 import type { Plan } from './plan.ts'
 import { findSharedHomes, type Home, homeFact, type ProofOptions } from './shared-home.ts'
 
@@ -198,12 +198,21 @@ function statusOf(
   if (blocking.length > 0) return of('blocked', causes(blocking))
   const open = own.flatMap(({ verdict, title, shown }) =>
     verdict.kind === 'steps'
-      ? [{ title, ...verdict, where: shown.kind === 'nothing' ? `; ${shown.because}` : '' }]
+      ? [
+          {
+            title,
+            ...verdict,
+            what: verdict.state === 'missing' ? '' : changesText(verdict.steps),
+            where: shown.kind === 'nothing' ? `; ${shown.because}` : '',
+          },
+        ]
       : [],
   )
   if (open.length > 0) {
     const isMissing = open.every(({ state }) => state === 'missing')
-    const reasons = open.map(({ title, state, because, where }) => `${title}: ${because ?? state}${where}`)
+    const reasons = open.map(
+      ({ title, state, because, what, where }) => `${title}: ${because ?? `${state}${what}`}${where}`,
+    )
     return of(isMissing ? 'missing' : 'differs', [...new Set(reasons)])
   }
   const broken = seen.filter(({ gravity }) => gravity === 'blocker')

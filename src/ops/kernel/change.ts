@@ -8,6 +8,7 @@ import { type AreaFactsOptions, type AreaFinding, type FactsByArea, gatherAreaFa
 import { type Away, awayBy } from './fact.ts'
 import type { Journal } from './journal.ts'
 import { HostLocks, type Lock } from './lock.ts'
+import { changesText } from './operation.ts'
 import { canStart, makePlan, type Plan } from './plan.ts'
 
 export type ChangeOptions = AreaFactsOptions & {
@@ -112,7 +113,23 @@ export async function changeHosts(options: ChangeOptions, handlers: ChangeHandle
   const findings = await verify(after.factsByArea, options)
   // Hosts that were no longer asked are not away.
   if (signal.aborted) return { kind: 'cancelled', applied: { ...now, result } }
-  return { kind: 'done', ...after, result, findings }
+  return { kind: 'done', ...after, result, findings: [...neededAgain(now.plan, result, after.plan), ...findings] }
+}
+
+/** Steps that are done, and are needed as before: they do not do what they are for. */
+function neededAgain(before: Plan, { ends }: ApplyResult, after: Plan): readonly AreaFinding[] {
+  const left = new Map(after.operations.map(({ id, verdict }) => [id, verdict.kind === 'steps' ? verdict : undefined]))
+  return before.operations.flatMap(({ id, area, host, title, verdict }) => {
+    const again = left.get(id)
+    const done = new Set(
+      verdict.kind === 'steps'
+        ? verdict.steps.filter((step) => ends.get(step.id)?.kind === 'done').map((step) => step.id)
+        : [],
+    )
+    if (again === undefined || !again.steps.some((step) => done.has(step.id))) return []
+    const how = again.state === 'missing' ? 'is still missing' : `still differs${changesText(again.steps)}`
+    return [{ area, host, gravity: 'blocker', id: 'needed-again', cause: `${title} ${how}, though its steps are done` }]
+  })
 }
 
 export function hostsWithSteps({ operations }: Plan): string[] {

@@ -3,6 +3,7 @@
  * facts; they execute nothing. IDs are `AREA/NAME@HOST`, those of steps `AREA/NAME@HOST/WORD`.
  */
 import { defined } from '../../base/defined.ts'
+import { clip } from '../../base/text-width.ts'
 import type { Known } from './fact.ts'
 import type { Finding } from './finding.ts'
 import type { FileDelivery } from './host-port.ts'
@@ -74,6 +75,17 @@ export type Operation = {
   readonly verdict: Verdict
   /** If it fails, the next operations of its host still run. */
   readonly isAlone?: boolean
+}
+
+const MOST_CHANGES = 3
+const MOST_CHANGE = 60
+
+/** ` (- foo 1.0, ~ bar 1.1 -> 1.2, and 4 more)`; empty if the steps do not name what they change. */
+export function changesText(all: readonly Step[]): string {
+  const changes = all.flatMap((step) => step.changes)
+  const more = changes.length - MOST_CHANGES
+  const named = changes.slice(0, MOST_CHANGES).map((change) => clip(change.trim(), MOST_CHANGE))
+  return changes.length === 0 ? '' : ` (${[...named, ...(more > 0 ? [`and ${more} more`] : [])].join(', ')})`
 }
 
 export function operationId(area: string, name: string, host: string): string {

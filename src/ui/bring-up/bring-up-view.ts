@@ -159,11 +159,13 @@ export function areasOf({ order, plan }: ChangeView): readonly string[] {
   return planned.size === 0 ? order.areas : order.areas.filter((area) => planned.has(area))
 }
 
-/** What is as declared and does not work, of the hosts and areas of a change. */
+/** What does not work though it is as declared or its steps are done, of the hosts and areas of a change. */
 export function notWorking({ statuses }: Pick<BringUpView, 'statuses'>, { order }: ChangeView): HostStatus[] {
   if (order.direction === 'down') return []
   const all = order.areas.flatMap((area) => order.hosts.flatMap((host) => statuses.get(cellKey(area, host)) ?? []))
-  return all.filter(({ status, findings }) => status === 'failed' && findings.length > 0)
+  return all.filter(
+    ({ status, findings }) => status !== 'blocked' && findings.some(({ gravity }) => gravity === 'blocker'),
+  )
 }
 
 /**

@@ -153,7 +153,7 @@ function summaryRow(view: BringUpView, { theme, nowMs }: TableContext): Row {
   if (isChanging(change) && change !== undefined) bold(` ${phaseText(change)} `, theme.warning)
   else if (check !== undefined) bold(` ${checkText(view)} `, theme.warning)
   // Also those that a filter hides.
-  if (marked.size > 0) bold(` only ${foldHostSet([...marked])} `, theme.receiving)
+  if (marked.size > 0) bold(` ${markedText(view)} `, theme.receiving)
   // Each host counts once, by the worst of its areas.
   for (const [status, count] of countHosts(view)) {
     const { sign, text, colour } = statusText(status, theme)
@@ -164,9 +164,19 @@ function summaryRow(view: BringUpView, { theme, nowMs }: TableContext): Row {
   return spans
 }
 
-function checkText({ columns = [], check }: BringUpView): string {
-  const declared = [...new Set(columns.flatMap((column) => column.hosts ?? []))]
-  const missing = declared.filter((host) => check?.answered.has(host) !== true)
+const declaredHosts = ({ columns = [] }: BringUpView) => new Set(columns.flatMap((column) => column.hosts ?? []))
+
+const MOST_MARKED = 40
+
+function markedText(view: BringUpView): string {
+  const { marked } = view
+  if ([...declaredHosts(view)].every((host) => marked.has(host))) return `all ${marked.size} marked`
+  return `only ${clip(foldHostSet([...marked]), MOST_MARKED)}`
+}
+
+function checkText(view: BringUpView): string {
+  const { check } = view
+  const missing = [...declaredHosts(view)].filter((host) => check?.answered.has(host) !== true)
   return missing.length === 0 ? 'verifying' : `checking ${foldHostSet(missing)}`
 }
 

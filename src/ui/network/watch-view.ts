@@ -95,8 +95,9 @@ const onPage = ({ isDetailed }: WatchView): boolean => isDetailed
 export const watchKeys = keyTable<WatchView>()(
   ['back', 'Esc q', 'back', 'Page of a host: go back to the table.', onPage],
   ['details', 'Enter', 'host', 'Show the page of the selected host: its charts and its processes.', onTable],
-  ['next', 'Right l', 'next host', 'Page of a host: show the next host.', onPage],
-  ['previous', 'Left h', '', 'Page of a host: show the previous host.', onPage],
+  // Of a recording, the arrows move in time.
+  ['next', 'l Right', 'next host', 'Page of a host: show the next host.', onPage],
+  ['previous', 'h Left', '', 'Page of a host: show the previous host.', onPage],
   ['up', 'Up k', '', 'Select the host or process above.'],
   ['down', 'Down j', '', 'Select the host or process below.'],
   ['page-up', 'PageUp b', '', 'Move ten rows up.'],

@@ -8,7 +8,7 @@ import { networkKeys, networkTable } from '../network/network-page.ts'
 import { packingTable } from '../packing/packing-input.ts'
 import { packingKeys } from '../packing/packing-page.ts'
 import { type TableFrame, tableKeys } from '../rows/table-view.ts'
-import { type ConsoleState, type PageTab, tableView } from '../state/console-state.ts'
+import { type ConsoleState, type PageTab, tableView, titleOf } from '../state/console-state.ts'
 import { fileKeys } from './files-page.ts'
 import { logKeys, logTable } from './log-page.ts'
 
@@ -46,7 +46,8 @@ const HELP = ['?', 'help'] as const
 export function pageHints(state: ConsoleState): (readonly [string, string])[] {
   if (state.tab === 'shells') return []
   const hints = hintsOf(pageKeys[state.tab], state)
-  const back = hints.find(([key]) => key === 'Esc')
+  const { cameFrom } = state
+  const back = hints.find(([key]) => key === 'Esc') ?? (cameFrom && (['Esc', titleOf(cameFrom)] as const))
   // Of several things that Esc does, the first comes first.
   return [back ?? ['1', 'shells'], HELP, ...hints.filter(([key]) => key !== 'Esc')]
 }

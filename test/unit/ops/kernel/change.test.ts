@@ -53,6 +53,7 @@ async function bringUp(
   )
   return {
     end: end.kind,
+    found: end.kind === 'done' ? end.findings.map(({ host, gravity, cause }) => `${gravity} ${host}: ${cause}`) : [],
     plans: plans.length,
     looks,
     asked,
@@ -73,6 +74,12 @@ describe('a change', () => {
   it('is confirmed again if the plan has changed', async () => {
     const both = [['write'], ['write', 'more'], []]
     expect(await bringUp(both)).toMatchObject({ end: 'done', plans: 2, ran: ['m1 write', 'm1 more'] })
+  })
+
+  it('says which steps are needed again though they are done', async () => {
+    const again = [['write', 'more'], ['write', 'more'], ['more']]
+    expect((await bringUp(again)).found).toEqual(['blocker m1: file is still missing, though its steps are done'])
+    expect((await bringUp([['write'], ['write'], ['more']])).found).toEqual([])
   })
 
   it('reads facts only once with --yes, because the hosts are locked first', async () => {

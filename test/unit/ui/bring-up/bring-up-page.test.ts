@@ -398,6 +398,12 @@ describe('the Bring-up tab', () => {
     expect(port.last.order).toMatchObject({ areas: ['trust'], hosts: ['m2'] })
   })
 
+  it('counts the marked hosts where these are all', async () => {
+    const { type, text } = await openTab()
+    type('a')
+    expect(text()).toMatch(/^ all \d marked /)
+  })
+
   it('says for which marked hosts a change would be, also where a filter hides them', async () => {
     const { type, text, port } = await openTab()
     type('j ')

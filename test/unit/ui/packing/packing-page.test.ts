@@ -453,6 +453,7 @@ describe('the selected block', () => {
     expect(title()).toBe('m1 GPU 0')
     harness.type('\r')
     expect(harness.console.state.tab).toBe('jobs')
+    expect(hints(harness)).toMatch(/^ JOBS +Esc Packing /)
     // Esc goes back to where the row led from, once.
     harness.type('\x1b')
     expect(harness.console.state.tab).toBe('packing')
