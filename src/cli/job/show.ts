@@ -21,7 +21,7 @@ import {
   requestsOf,
   silenceOf,
 } from '../../scheduler/jobs/job.ts'
-import { JOB_COLUMNS, requestText } from '../../scheduler/jobs/job-columns.ts'
+import { JOB_COLUMNS, requestText, termsText } from '../../scheduler/jobs/job-columns.ts'
 import { type Metric, metricJson, rankBy } from '../../scheduler/jobs/metric.ts'
 import { handLinesOf, preflightOf } from '../../scheduler/jobs/orders.ts'
 import type { SweepRow } from '../../scheduler/jobs/results.ts'
@@ -146,7 +146,7 @@ Examples:
       ...(spec.typed === undefined ? [] : [['environment', spec.typed.fromEnv] as const]),
       ['state', state.kind],
       ['user', `${job.user}, priority ${job.priority}`],
-      ['requests', requestText(job)],
+      ['requests', [requestText(job), termsText(spec)].filter((text) => text !== '').join(', ')],
       ...(spec.storage === undefined ? [] : [['storage', storageText(spec.storage, queue)] as const]),
       ['submitted', agoText(job.submittedMs, nowMs)],
       ['attempt', String(job.attempt)],

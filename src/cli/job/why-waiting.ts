@@ -1,5 +1,5 @@
 /** Why a job does not run yet, or where its engine runs it, from what is stored alone. */
-import { timeText } from '../../base/time-text.ts'
+import { whenText } from '../../base/time-text.ts'
 import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { askedOf, freeRoom, judgeRoom } from '../../scheduler/jobs/engine-room.ts'
@@ -108,6 +108,7 @@ function whyNotNow(job: Job, queue: OpenQueue, nowMs: number, free: () => Cluste
   if (engine !== undefined)
     return engineWords(`goes to ${title} at the next scheduling pass, or when fewer jobs wait there`)
   const report = queue.store.report()
+  const waits = notBeforeMs > (report?.atMs ?? 0)
   const gang = gangOf(job.spec)
   const why = whyNotGang(free(), gang)
   // The scheduler's hosts can never hold it, but those of hosts.yaml can.
@@ -116,9 +117,9 @@ function whyNotNow(job: Job, queue: OpenQueue, nowMs: number, free: () => Cluste
   const startS = report?.expectedS[job.id]
   return {
     why: [
-      ...(notBeforeMs > (report?.atMs ?? 0) ? [`next attempt at ${timeText(notBeforeMs, nowMs)}`] : []),
+      ...(waits ? [`next attempt ${whenText(notBeforeMs, nowMs)}`] : []),
       ...downWords(queue),
-      ...(why === undefined ? [THERE_IS_ROOM] : [...why.lines, ...preemptWords(job, queue)]),
+      ...(why === undefined ? (waits ? [] : [THERE_IS_ROOM]) : [...why.lines, ...preemptWords(job, queue)]),
     ],
     ...expectedOf(startS),
   }

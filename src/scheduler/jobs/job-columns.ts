@@ -1,4 +1,7 @@
 /** Jobs as text: the columns that `muster job list` and the tab Jobs share, and what they say. Pure. */
+import { counted } from '../../base/counted.ts'
+import { formatBytes } from '../../base/format-bytes.ts'
+import { formatDuration } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ResourceRequest } from '../model/resources.ts'
 import { needsText } from '../plans/needs.ts'
@@ -70,20 +73,34 @@ export const JOB_COLUMNS: readonly JobColumn[] = [
   { title: 'NAME', width: 200, most: 40, ...shared(({ spec }) => spec.name) },
 ]
 
-/** `4 × (8 CPU + 2 GPU) SPREAD`; `1 × (1 CPU) + 2 × (1 CPU + 1 GPU) PACK` where roles differ; `1 CPU, needs 4 × {GPU 1} PACK` */
+/** `4 × (8 CPU + 2 GPU + 16 GiB) SPREAD`; `1 × (1 CPU) + 2 × (1 CPU + 1 GPU) PACK` where roles differ; `1 CPU, needs 4 × {GPU 1} PACK` */
 export function requestText({ spec }: Job): string {
   const { needs } = spec
   return needs === undefined ? bundlesText(spec) : `${bundlesText(spec)}, needs ${needsText(needs)}`
 }
 
 function bundlesText({ request, bundles, strategy, roles }: JobSpec): string {
-  const one = ({ cpuMilli, gpuCount, gpuMilli }: ResourceRequest) =>
-    `${cpuMilli / 1000} CPU${gpuCount === 0 ? '' : ` + ${(gpuCount * gpuMilli) / 1000} GPU`}`
+  const one = ({ cpuMilli, gpuCount, gpuMilli, memoryBytes }: ResourceRequest) => {
+    const gpus = gpuCount === 0 ? '' : ` + ${(gpuCount * gpuMilli) / 1000} GPU`
+    return `${cpuMilli / 1000} CPU${gpus}${memoryBytes === 0 ? '' : ` + ${formatBytes(memoryBytes).replace('.0 ', ' ')}`}`
+  }
   if (bundles === 1) return one(request)
   const counts = new Map<string, number>()
   for (const role of roles ?? [{ request, count: bundles }])
     counts.set(one(role.request), (counts.get(one(role.request)) ?? 0) + role.count)
   return `${[...counts].map(([text, count]) => `${count} × (${text})`).join(' + ')} ${strategy}`
+}
+
+/** What else it was submitted with: `on h[1-2], at most 2 h, 3 retries`; empty: nothing. */
+export function termsText({ request, limitS, estimateS, retries, isPreemptible }: JobSpec): string {
+  const hosts = request.selectors?.find(({ label, is }) => label === 'host' && is === 'in')
+  return [
+    ...(hosts !== undefined && 'values' in hosts ? [`on ${foldHostSet([...hosts.values])}`] : []),
+    ...(limitS === undefined ? [] : [`at most ${formatDuration(limitS * 1000)}`]),
+    ...(estimateS === undefined ? [] : [`${formatDuration(estimateS * 1000)} estimated`]),
+    ...(retries === 0 ? [] : [counted(retries, 'retry', 'retries')]),
+    ...(isPreemptible ? ['preemptible'] : []),
+  ].join(', ')
 }
 
 /** The hosts where it runs or ran, folded; undefined: it has none. */

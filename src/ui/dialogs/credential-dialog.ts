@@ -2,7 +2,6 @@
  * Questions of connections, asked once for all hosts that ask the same: a password, a passphrase, a one-time code, new host
  * keys. What is typed stays in a closure and leaves it as a `Secret`; it is never in the store, the log or a recording.
  */
-import { counted } from '../../base/counted.ts'
 import { naturalOrder } from '../../base/natural-order.ts'
 import { Secret } from '../../base/secret.ts'
 import { clipName, padEnd, textWidth, wrapText } from '../../base/text-width.ts'

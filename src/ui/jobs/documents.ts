@@ -15,6 +15,7 @@ import {
   requestText,
   STATE_COLUMN,
   stateText,
+  termsText,
 } from '../../scheduler/jobs/job-columns.ts'
 import { metricNumber, rankBy } from '../../scheduler/jobs/metric.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
@@ -175,9 +176,8 @@ const NAME_ROOM = 24
 const MOST_BEST = 21
 /** From this width of the list on, the column of states is as wide as reasons need, whatever is in it. */
 const STEADY_ROOM = 100
-/** What the other columns usually need; a wider list has more room for reasons. */
-const OTHER_ROOM = 92
-const MOST_STATE = 60
+/** From here on, names and hosts have twice the room. */
+const WIDE_ROOM = 116
 const RAN_WIDTH = JOB_COLUMNS.find(({ title }) => title === 'RAN')?.width ?? 0
 const widest = new WeakMap<readonly JobLine[], ReadonlyMap<string, number>>()
 
@@ -188,27 +188,23 @@ const widest = new WeakMap<readonly JobLine[], ReadonlyMap<string, number>>()
 function listColumns({ groups: all, down }: QueueStatus, room: number, nowMs: number): readonly ListColumn[] {
   const leads = all.flatMap(({ lead }) => lead ?? [])
   const shown = JOB_COLUMNS.filter(({ leastPane = 0, isNeeded }) => room >= leastPane || isNeeded?.(leads) === true)
-  const isWide = room >= OTHER_ROOM + STATE_COLUMN.width
   const known =
     widest.get(all) ?? new Map(JOB_COLUMNS.map((column) => [column.title, widestCell(all, column, nowMs, down)]))
   widest.set(all, known)
-  const most = (title: string, width: number) => Math.min(known.get(title) ?? 0, isWide ? 2 * width : width)
-  const on = most(ON_COLUMN.title, ON_COLUMN.width)
-  const longer = Math.max(0, on - ON_COLUMN.width) + Math.max(0, most('NAME', NAME_ROOM) - NAME_ROOM)
-  // The reason of a failure comes late, and must not move the other columns then.
-  const ofReasons = Math.max(STATE_COLUMN.width, Math.floor(room / 4), room - OTHER_ROOM - longer)
-  const stateWidth = Math.min(MOST_STATE, ofReasons)
+  const isWide = room >= WIDE_ROOM
+  const nameRoom = isWide ? 2 * NAME_ROOM : NAME_ROOM
   const widthOf = (column: JobColumn) => {
-    if (column === ON_COLUMN) return on
-    return column === STATE_COLUMN && room >= STEADY_ROOM ? stateWidth : (known.get(column.title) ?? column.width)
+    const width = known.get(column.title) ?? column.width
+    if (column === shown.at(-1)) return Math.min(nameRoom, width)
+    return column === ON_COLUMN && !isWide ? Math.min(column.width, width) : width
   }
-  const wanted = shown.map((column) => ({
-    column,
-    width: widthOf(column),
-  }))
-  const over =
-    wanted.reduce((sum, { column, width }) => sum + (column === shown.at(-1) ? Math.min(NAME_ROOM, width) : width), 1) -
-    room
+  const others = shown.reduce((sum, column) => sum + (column === STATE_COLUMN ? 0 : widthOf(column)), 1)
+  // The reason of a failure comes late, and must not move the other columns then.
+  const ofReasons = Math.max(STATE_COLUMN.width, Math.min(Math.floor(room / 3), room - others))
+  const stateWidth = room >= STEADY_ROOM ? ofReasons : (known.get(STATE_COLUMN.title) ?? STATE_COLUMN.width)
+  const name = known.get(shown.at(-1)?.title ?? '') ?? 0
+  const over = others - Math.max(0, Math.min(nameRoom, name) - NAME_ROOM) + stateWidth - room
+  const wanted = shown.map((column) => ({ column, width: column === STATE_COLUMN ? stateWidth : widthOf(column) }))
   return wanted.map(({ column, width }) =>
     column.title === 'ASKS FOR' && over > 0
       ? { column, width: Math.min(width, Math.max(LEAST_WIDTH, width - over)) }
@@ -332,6 +328,7 @@ export function jobDocument(
   const { job, why, expectedMs, nodes } = details
   const { state, spec } = job
   const muted = mutedStyle(theme)
+  const terms = termsText(spec)
   const say = (text: string, style = styleOf(theme.text)): readonly Row[] =>
     wrapRows(printable(text), columns, ' ', style)
   const rows: Row[] = [
@@ -339,8 +336,11 @@ export function jobDocument(
       { text: ` ${stateText(state)}`, style: boldStyle(stateColour(state.kind, theme)) },
       { text: `  ${requestText(job)}, attempt ${job.attempt}, priority ${job.priority}`, style: muted },
     ],
+    ...(terms === '' ? [] : say(terms, muted)),
     ...say(spec.typed === undefined ? spec.command : `${spec.typed.command}  in ${spec.typed.fromEnv}`),
   ]
+  if (state.kind === 'queued' && state.last !== undefined)
+    rows.push(...say(`last attempt: ${state.last}`, styleOf(theme.danger)))
   if (isFinal(state) && state.reason !== undefined) rows.push(...say(state.reason, styleOf(theme.danger)))
   if ('places' in state && state.places !== undefined) {
     state.places.slice(0, MOST_PLACES).forEach(({ host, devices }, rank) => {

@@ -56,7 +56,7 @@ const keys = keyTable<Now>()(
     'table-filter',
     '/',
     'filter',
-    'Tables: show only rows that match what you type: words, !word excludes, column:word searches one column, m[1-3] finds hosts. Enter keeps the filter, Esc clears it.',
+    'Tables: show only rows that match what you type: words (also in commands), !word excludes what is shown, column:word searches one column, m[1-3] finds hosts. Enter keeps the filter, Esc clears it.',
   ],
   ['table-clear', 'Esc', 'clear filter', 'Tables: clear the filter.', ({ view }) => view.filter.text !== ''],
   [
@@ -178,8 +178,10 @@ function columnNamed<R>(name: string, columns: readonly TableColumn<R>[]): Table
   return titled((title) => title === wanted) ?? titled((title) => title.startsWith(wanted))
 }
 
-function matches<R>(row: R, { column, word }: Term<R>, columns: readonly TableColumn<R>[]): boolean {
-  const searched = column === undefined ? columns.filter(({ needsTitle }) => needsTitle !== true) : [column]
+function matches<R>(row: R, { column, word, isExcluded }: Term<R>, columns: readonly TableColumn<R>[]): boolean {
+  // What nobody sees excludes no row.
+  const isSearched = ({ needsTitle, isHidden }: TableColumn<R>) => !needsTitle && !(isExcluded && isHidden)
+  const searched = column === undefined ? columns.filter(isSearched) : [column]
   return searched.some((one) => one.find?.(row, word) ?? hasWord(one.text(row), word))
 }
 

@@ -364,6 +364,20 @@ test('submit names its own option where one of Slurm is given', async () => {
   expect(messages).toBe('muster: --time is an option of Slurm: use --limit, in seconds\n')
 })
 
+test('show says when the next attempt is and how the last one ended, not that it starts now', async () => {
+  await job(['submit', '--retries', '3', '--', 'false'])
+  using store = openStore()
+  const lease = store.lease.take('test', 1000, 10_000)
+  if (lease === undefined) throw new Error('another scheduler runs')
+  applyEvent(store, 1, { kind: 'placed', places: [{ host: 'here', devices: [] }] }, 1000, lease)
+  const bundle = { kind: 'ended', end: { kind: 'exit', code: 9 } } as const
+  applyEvent(store, 1, { kind: 'seen', rank: 0, bundle }, 1000, lease)
+  const { output } = await job(['show', '1'])
+  expect(output).toMatch(
+    /requests: +1 CPU, 3 retries\n[^]*last attempt: failed: exit 9\nwhy not now: +next attempt in \d s\n$/,
+  )
+})
+
 test('list says whose jobs are told of no more', async () => {
   await job(['submit', '--bundles', '2', '--', 'true'])
   using store = openStore()

@@ -373,8 +373,8 @@ describe('the Jobs tab', () => {
     const gang = { bundles: 3, strategy: 'STRICT_PACK' as const }
     const long = jobOf(2, { kind: 'queued' }, { ...gang, name: 'python3 -c import time; from mpi4py import MPI' })
     const { text } = await openQueueTab('5', 120, 40, [jobOf(1, { kind: 'queued' }, gang), long], {})
-    expect(text()).toMatch(/^ 1 +queued .*3 × \(4 CPU \+ 0\.5 GPU\) STRICT_PACK train-1$/m)
-    expect(text()).toMatch(/^▸2 +queued .*3 × \(4 CPU \+ 0\.5 GPU\) STRICT_PACK python3 -c /m)
+    expect(text()).toMatch(/^ 1 +queued .*3 × \(4 CPU \+ 0\.5 GPU \+ 8 GiB\) STRICT_PACK train-1$/m)
+    expect(text()).toMatch(/^▸2 +queued .*3 × \(4 CPU \+ 0\.5 GPU \+ 8 GiB\) STRICT_PACK python3 -c /m)
   })
 
   it('cuts what a job asks for before a short name', async () => {

@@ -66,6 +66,12 @@ describe('the filter of a table', () => {
     expect(hosts(filterRows(JOBS, COLUMNS, text))).toBe(left)
   })
 
+  it('leaves out no row for what is not shown of it, but finds it', () => {
+    const columns = [...COLUMNS, { title: 'COMMAND', text: ({ name }: Job) => `do; done ${name}`, isHidden: true }]
+    const left = (text: string) => hosts(filterRows(JOBS, columns, text))
+    expect(['done', '!done', '!command:eval'].map(left)).toEqual(['m2 m10 m1', 'm2 m10 m1', 'm2 m10'])
+  })
+
   it('is typed, edited, kept and cleared', () => {
     const typed = [...'m1'].reduce<TableView | undefined>(
       (view, key) => view && press(view, key),
