@@ -374,7 +374,7 @@ test('show says when the next attempt is and how the last one ended, not that it
   applyEvent(store, 1, { kind: 'seen', rank: 0, bundle }, 1000, lease)
   const { output } = await job(['show', '1'])
   expect(output).toMatch(
-    /requests: +1 CPU, 3 retries\n[^]*last attempt: failed: exit 9\nwhy not now: +next attempt in \d s\n$/,
+    /requests: +1 CPU, 3 retries\n[\s\S]*last attempt: failed: exit 9\nwhy not now: +next attempt in \d s\n$/,
   )
 })
 
