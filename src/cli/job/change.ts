@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isActive, isFinal, type Job, type JobEvent } from '../../scheduler/jobs/job.ts'
 import { hostsToForget } from '../../scheduler/jobs/store.ts'
+import { formatRankSet } from '../../scheduler/launch/fold.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { withJobs } from './arguments.ts'
@@ -85,7 +86,7 @@ Exit codes: 0 all are done, 1 a job ended otherwise.
   },
 }
 
-/** Prints jobs that did not change (with --json, every job); returns the exit code. */
+/** Names the jobs that did not change (with --json, every job); returns the exit code. */
 export function reportChanges(
   change: JobChange | 'edit',
   ids: readonly number[],
@@ -94,15 +95,26 @@ export function reportChanges(
   { json }: GlobalOptions,
   context: CliContext,
 ): number {
-  ids.forEach((id, index) => {
-    const hasChanged = results[index]
-    const state = queue.store.get(id)?.state.kind
-    if (json) context.stdout.write(jsonLine({ type: change, job: id, changed: hasChanged ?? false, state }, context))
-    else if (hasChanged === undefined) context.stderr.write(`muster: no such job: ${id}\n`)
-    else if (!hasChanged)
-      context.stderr.write(
-        `muster: job ${id} is ${state}: nothing to ${change}${change === 'retry' && state === 'done' ? ' (--done runs it again)' : ''}\n`,
-      )
-  })
+  const all = ids.map((id, index) => ({ id, changed: results[index], state: queue.store.get(id)?.state.kind }))
+  if (json) {
+    for (const { id, changed = false, state } of all)
+      context.stdout.write(jsonLine({ type: change, job: id, changed, state }, context))
+  } else {
+    const unchanged = Map.groupBy(
+      all.filter(({ changed }) => changed !== true),
+      ({ changed, state }) => (changed === undefined ? undefined : state),
+    )
+    for (const [state, jobs] of unchanged) {
+      const isOne = jobs.length === 1
+      const numbers = formatRankSet(jobs.map(({ id }) => id))
+      const hint = change === 'retry' && state === 'done' ? ` (--done runs ${isOne ? 'it' : 'them'} again)` : ''
+      const is = isOne ? `job ${numbers} is` : `jobs ${numbers} are`
+      const words =
+        state === undefined
+          ? `no such job${isOne ? '' : 's'}: ${numbers}`
+          : `${is} ${state}: nothing to ${change}${hint}`
+      context.stderr.write(`muster: ${words}\n`)
+    }
+  }
   return results.every((hasChanged) => hasChanged) ? EXIT.ok : EXIT.failed
 }

@@ -113,7 +113,7 @@ const OF_SLURM: Readonly<Record<string, string>> = {
 }
 
 const refusedOptions = Object.entries(OF_SLURM).map(([name, ours]) =>
-  new Option(`${name} <x>`)
+  new Option(`${name} <x>`, 'of Slurm')
     .argParser(() => {
       throw new MusterError('usage', `${name} is an option of Slurm: use ${ours}`)
     })
@@ -122,8 +122,7 @@ const refusedOptions = Object.entries(OF_SLURM).map(([name, ours]) =>
 
 /** What a job that starts at once can be given. */
 export const withJobOptions = (command: Command): Command =>
-  refusedOptions
-    .reduce((own, option) => own.addOption(option), withRequest(command, { cpu: 1, gpu: 0, priority: 0, retries: 0 }))
+  withRequest(command, { cpu: 1, gpu: 0, priority: 0, retries: 0 })
     .option('--no-limits', 'do not enforce --memory')
     .option('--bundles <n>', 'run the command in N bundles, which start together or not at all', wholeNumber(1), 1)
     .addOption(
@@ -196,7 +195,8 @@ export const withStartOptions = (command: Command, launchers: readonly Launcher[
 export const submit: VerbCode = {
   define: (command) =>
     withStartOptions(
-      withJobOptions(command)
+      refusedOptions
+        .reduce((own, option) => own.addOption(option), withJobOptions(command))
         .argument('[command...]', COMMAND_WORDS)
         .option(
           '--from <file>',

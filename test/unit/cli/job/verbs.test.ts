@@ -378,6 +378,16 @@ test('show says when the next attempt is and how the last one ended, not that it
   )
 })
 
+test('cancel names jobs that did not change as ranges', async () => {
+  await job(['submit', '--array', '1-3', '--', 'true'])
+  await job(['cancel', '1-2'])
+  const { output, messages } = await job(['cancel', '1-9999'])
+  expect([output, messages]).toEqual([
+    '',
+    'muster: jobs 1-2 are cancelled: nothing to cancel\nmuster: no such jobs: 4-9999\n',
+  ])
+})
+
 test('list says whose jobs are told of no more', async () => {
   await job(['submit', '--bundles', '2', '--', 'true'])
   using store = openStore()
