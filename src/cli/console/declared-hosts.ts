@@ -9,6 +9,7 @@ import { KeptPromise } from '../../base/kept-promise.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint, Host } from '../../inventory/host.ts'
 import { isGroupName } from '../../inventory/host-name.ts'
+import { bareName } from '../../inventory/host-set.ts'
 import { type Inventory, inventoryFromTarget, resolveTarget, type TargetOptions } from '../../inventory/inventory.ts'
 import { type EndpointOptions, resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 
@@ -104,15 +105,16 @@ export class DeclaredHosts {
   /** How hosts of the inventory are reached. */
   async reach(hosts: readonly Host[]): Promise<readonly Endpoint[]> {
     const { inventory, origins } = this.#now
+    const originOf = (name: string) => origins.get(name) ?? origins.get(bareName(name))
     const reached = new Map<string, Endpoint>()
-    for (const [from, own] of Map.groupBy(hosts, ({ name }) => origins.get(name)?.inventory ?? inventory)) {
+    for (const [from, own] of Map.groupBy(hosts, ({ name }) => originOf(name)?.inventory ?? inventory)) {
       const named = own.map((host) => ({ ...host, name: origins.get(host.name)?.name ?? host.name }))
       const endpoints = await resolveEndpoints(from, named, this.#resolution)
       for (const [index, endpoint] of endpoints.entries()) {
         const host = own[index]?.name ?? endpoint.host
         // ssh_config and the system's ssh know it by its own name.
         const alias = endpoint.alias ?? (host === endpoint.host ? undefined : endpoint.host)
-        const scoped = inPasswordScope(endpoint, origins.get(host)?.title)
+        const scoped = inPasswordScope(endpoint, originOf(host)?.title)
         reached.set(host, { ...scoped, host, ...(alias === undefined ? {} : { alias }) })
       }
     }

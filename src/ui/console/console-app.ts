@@ -19,7 +19,7 @@ import type { DialogFactory } from '../dialogs/dialog.ts'
 import { PromptHistory } from '../dialogs/prompt-history.ts'
 import type { ForwardsPanel } from '../forwards/forwards-panel.ts'
 import { encodePaste } from '../keys/encode-for-pane.ts'
-import { type ActionId, createKeymap, disabledReasonOf, needsReceiver } from '../keys/registry.ts'
+import { type ActionId, commandLabel, createKeymap, disabledReasonOf, needsReceiver } from '../keys/registry.ts'
 import { FIRST_NETWORK } from '../network/network-view.ts'
 import { FIRST_WATCH } from '../network/watch-view.ts'
 import type { Preferences } from '../preferences.ts'
@@ -58,6 +58,7 @@ import { addToLog, type HostPlace, hostStateOf, logLine, placeOf, reduceHost, wr
 import { HostViews } from './host-views.ts'
 import { LateShells, lateReason } from './late-shells.ts'
 import { isJumpHost, isOwnAddress, LoginOutput } from './login-output.ts'
+import { newHosts } from './new-hosts.ts'
 import { type Arrangement, arrange, type Direction, focusNeighbour, pageOf } from './panes.ts'
 import { Recording } from './recording.ts'
 import { ScrollMode } from './scroll-mode.ts'
@@ -73,8 +74,11 @@ export type ConsolePorts = {
   readonly promptHistory?: PromptHistory
   /** Names in a directory of this machine, those of directories with a slash at their end. */
   readonly listFiles?: ListFiles
-  /** Endpoints of hosts to add; rejects with a sentence. */
-  resolveNewHosts(expression: string): Promise<Endpoint[]>
+  /**
+   * Endpoints of hosts to add; rejects with a sentence. Those written as `user@host` or `host:port` have this as their name if
+   * their own is taken.
+   */
+  resolveNewHosts(expression: string, isTaken: (name: string) => boolean): Promise<Endpoint[]>
   /** What runs in the shell of a host; empty: nothing, undefined: unknown. */
   readonly shellPrograms?: (host: string, signal: AbortSignal) => Promise<readonly string[] | undefined>
   /** All hosts of hosts.yaml, open or not. */
@@ -151,8 +155,8 @@ export class ConsoleApp implements PageContext, Disposable {
   readonly rayLine: ConsoleParts['rayLine']
   readonly forwards: ForwardsPanel
   /** Hosts that `+` proposes: new in hosts.yaml. */
-  offered = ''
-  /** What hosts.yaml said of open hosts when they were connected, where it has changed since. */
+  offered: readonly string[] = []
+  /** What hosts.yaml said of hosts when they were connected, or at the start, where it has changed since. */
   readonly declaredBefore = new Map<string, unknown>()
   /** Composed or pasted text that was not sent. */
   pendingPaste = ''
@@ -625,10 +629,13 @@ export class ConsoleApp implements PageContext, Disposable {
   }
 
   addHosts(endpoints: readonly Endpoint[]): void {
-    const fresh = endpoints.filter(({ host }) => !this.state.hosts.has(host))
+    const { fresh, taken } = newHosts(endpoints, this.state.hosts, commandLabel(this.state, 'close-host'))
+    const declared = new Set(this.ports.declaredHosts())
     const allReceive = this.state.receivers.size === this.state.hosts.size
     for (const endpoint of fresh) this.ports.fleet.add(endpoint)
     const names = fresh.map(({ host }) => host)
+    // They are reached as hosts.yaml says now.
+    for (const host of names) if (declared.has(host)) this.declaredBefore.delete(host)
     if (fresh.length > 0) {
       this.change((state) => ({
         hosts: this.#inPlaces(
@@ -641,12 +648,8 @@ export class ConsoleApp implements PageContext, Disposable {
       this.ports.fleet.connect(names)
     }
     const who = names.length === 1 ? names[0] : `${names.length} hosts`
-    const already = endpoints.filter(({ host }) => !names.includes(host)).map(({ host }) => host)
-    const parts = [
-      ...(names.length === 0 ? [] : [`added ${who}${allReceive ? '' : ' but not as a receiver'}, connecting`]),
-      ...(already.length === 0 ? [] : [`${foldHostSet(already)} ${already.length === 1 ? 'is' : 'are'} already open`]),
-    ]
-    this.notice(parts.join('; '))
+    const added = names.length === 0 ? [] : [`added ${who}${allReceive ? '' : ' but not as a receiver'}, connecting`]
+    this.notice([...added, ...taken].join('; '))
   }
 
   /** Hosts that come back get their old place; new ones come last. */
@@ -662,11 +665,20 @@ export class ConsoleApp implements PageContext, Disposable {
     return closed.flatMap((host) => this.#closedEndpoints.get(host) ?? [])
   }
 
-  /** Opens the hosts that were closed last. */
-  reopen(): void {
-    const hosts = this.lastClosed
+  /** Opens the hosts that were closed last: as they were connected, or as hosts.yaml says now if it says something else. */
+  async reopen(isWanted: () => boolean): Promise<void> {
+    const closed = this.lastClosed
+    const declared = new Set(this.ports.declaredHosts())
+    const changed = closed.flatMap(({ host }) => (declared.has(host) && this.declaredBefore.has(host) ? [host] : []))
+    const found = changed.length === 0 ? [] : await this.resolveNewHosts(changed.join())
+    if (!isWanted()) return
+    const now = new Map(found.map((endpoint) => [endpoint.host, endpoint]))
     this.#closed.pop()
-    if (hosts.length > 0) this.addHosts(hosts)
+    if (closed.length > 0) this.addHosts(closed.map((endpoint) => now.get(endpoint.host) ?? endpoint))
+  }
+
+  async resolveNewHosts(expression: string): Promise<readonly Endpoint[]> {
+    return await this.ports.resolveNewHosts(expression, (name) => this.state.hosts.has(name))
   }
 
   removeHosts(hosts: readonly string[]): void {
@@ -677,7 +689,6 @@ export class ConsoleApp implements PageContext, Disposable {
       this.ports.fleet.remove(host)
       // The fleet does not know it before its endpoint is.
       this.views.remove(host)
-      this.declaredBefore.delete(host)
     }
     const removed = new Set(hosts)
     this.change((state) => {

@@ -81,6 +81,7 @@ export function openGroups(app: ConsoleApp): void {
 /** Enter alone undoes the last closing. */
 export function openAddHost(app: ConsoleApp): void {
   const closed = foldHostSet(app.lastClosed.map(({ host }) => host))
+  const offered = foldHostSet(app.offered.filter((host) => !app.state.hosts.has(host)))
   app.openDialog(
     promptDialog({
       id: 'add-host',
@@ -88,10 +89,10 @@ export function openAddHost(app: ConsoleApp): void {
       label: 'Host:',
       submitTitle: 'connect',
       // What was closed last comes before what is new: both cannot be what Enter alone opens.
-      ...(closed === '' ? { initial: app.offered } : { fallback: closed }),
+      ...(closed === '' ? { initial: offered } : { fallback: closed }),
       emptyHelp: closed === '' ? [] : [{ text: `Enter alone opens ${closed} again.` }],
       help: [
-        ...(closed === '' || app.offered === '' ? [] : [{ text: `Newly declared: ${app.offered}` }]),
+        ...(closed === '' || offered === '' ? [] : [{ text: `Newly declared: ${offered}` }]),
         { text: 'm9   gpu[05-08]   root@10.0.0.7:2222', tone: 'muted' },
         { text: 'Names from hosts.yaml, aliases from ~/.ssh/config, or user@host:port.', tone: 'muted' },
       ],
@@ -102,10 +103,10 @@ export function openAddHost(app: ConsoleApp): void {
       joinsLines: true,
       staysOpen: true,
       onSubmit: async (text, isOpen) => {
-        if (text === closed) return app.reopen()
-        const endpoints = await app.ports.resolveNewHosts(text)
+        if (text === closed) return await app.reopen(isOpen)
+        const endpoints = await app.resolveNewHosts(text)
         if (!isOpen()) return
-        app.offered = ''
+        app.offered = []
         app.addHosts(endpoints)
       },
     }),
@@ -150,6 +151,12 @@ export function openSaveSet(app: ConsoleApp): void {
       ? 'several files are open: a group is saved in a console on one of them'
       : 'no hosts.yaml to write to: start with --hosts FILE'
     return app.notice(why, 'warning', 'key')
+  }
+  const declared = new Set(app.ports.declaredHosts())
+  const others = hosts.filter((host) => !declared.has(host))
+  if (others.length > 0) {
+    const verb = others.length === 1 ? 'is' : 'are'
+    return app.notice(`no group saved: ${foldHostSet(others)} ${verb} not in hosts.yaml`, 'warning', 'key')
   }
   /** Those of a group of this name, if they are others. */
   const replacedBy = (name: string): string | undefined => {

@@ -84,6 +84,11 @@ describe('a workspace of several files', () => {
     ])
   })
 
+  it('reaches a host in the same way under another user', async () => {
+    const [found] = await workspace().resolve('ann@m2', { isTaken: (name) => name === 'm2' })
+    expect(found).toMatchObject({ host: 'ann@m2', alias: 'm2', address: '10.0.0.2', passwordScope: 'a' })
+  })
+
   it('knows each file with its own names, also after the files have changed', async () => {
     let second = 'hosts: { m1: { address: 10.1.0.1 } }'
     const read = () => [partOf('a', 'hosts: { m1: {}, m2: {} }\ngroups: { fast: m2 }'), partOf('b', second)]
