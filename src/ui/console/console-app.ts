@@ -431,11 +431,15 @@ export class ConsoleApp implements PageContext, Disposable {
     this.reportWritten(this.#write([{ hosts, bytes }]))
   }
 
-  /** Different bytes to different hosts (cursor keys in their modes, macros), reported together. */
-  sendEach(batches: readonly { readonly hosts: readonly string[]; readonly bytes: Uint8Array }[]): void {
+  /** Different bytes to different hosts (cursor keys in their modes, macros), reported together. `skipped`: receivers that get none. */
+  sendEach(
+    batches: readonly { readonly hosts: readonly string[]; readonly bytes: Uint8Array }[],
+    skipped: WriteReport['skipped'] = [],
+  ): void {
     if (this.#isOnPage(batches.flatMap(({ hosts }) => hosts))) return
     for (const { hosts } of batches) this.#expectEcho(hosts)
-    this.reportWritten(this.#write(batches))
+    this.reportWritten([...this.#write(batches), { sent: [], skipped }])
+    if (skipped.length > 0) this.#lateShells.noteMissed(skipped.map(({ host }) => host))
   }
 
   /** Hosts get nothing while a tab covers the shells, not even the rest of what was started before. */
@@ -446,13 +450,14 @@ export class ConsoleApp implements PageContext, Disposable {
   }
 
   /** Sends text as a paste: bracketed where the remote program asked for it. */
-  paste(text: string, hosts: readonly string[]): void {
+  paste(text: string, hosts: readonly string[], skipped?: WriteReport['skipped']): void {
     const groups = Map.groupBy(hosts, (host) => this.views.screen(host)?.modes.isBracketedPaste ?? false)
     this.sendEach(
       [...groups].map(([isBracketedPaste, members]) => ({
         hosts: members,
         bytes: encodePaste(text, { isBracketedPaste }),
       })),
+      skipped,
     )
   }
 

@@ -83,6 +83,12 @@ export class LateShells {
     else if (!ADDS_NOTHING.test(Buffer.from(bytes).toString('latin1'))) this.#isLineOpen = true
   }
 
+  /** These did not get what others got, though they have shells. */
+  noteMissed(hosts: readonly string[]): void {
+    this.#setLate((host) => hosts.includes(host), true)
+    this.check()
+  }
+
   /** The user wants all receivers to get keys at once. */
   letIn(): void {
     const { receivers } = this.#options.state()

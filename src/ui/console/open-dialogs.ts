@@ -211,16 +211,21 @@ export function openNoSearch(app: ConsoleApp): void {
 }
 
 export function openPaste(app: ConsoleApp, text = app.pendingPaste): void {
-  const hosts = receiverList(app.state)
-  // Without any, the notice after sending says why.
   const live = liveReceivers(app.state)
+  // Without any, the notice after sending says why.
+  const hosts = live.length === 0 ? receiverList(app.state) : live
   app.openDialog(
     pasteDialog({
       text,
-      hosts: live.length === 0 ? hosts : live,
+      hosts,
       onSend: (reviewed) => {
         app.pendingPaste = ''
-        app.paste(reviewed, hosts)
+        const joined = liveReceivers(app.state).filter((host) => !hosts.includes(host))
+        app.paste(
+          reviewed,
+          hosts,
+          joined.map((host) => ({ host, reason: 'the review did not name it' })),
+        )
       },
       onDiscard: (kept) => {
         app.pendingPaste = kept

@@ -63,6 +63,26 @@ async function atPrompts(hosts: readonly string[] = ['m1', 'm2', 'm3', 'm4']) {
   }
 }
 
+it('gets nothing of a reviewed text that named only the others, and no rest of its last line', async () => {
+  const { console, type, lose, comeBack, rest, toM2, got, header, printAll, others } = await atPrompts()
+  lose()
+  type('\x1b[200~cd /srv\necho one\x1b[201~')
+  expect(console.state.mode).toMatchObject({ dialog: { title: 'Paste 2 lines into 3 hosts: m[1,3-4]' } })
+  await comeBack()
+  rest()
+  expect(header()).not.toContain('no keys yet')
+  type('\x13')
+  expect([got('m1'), toM2()]).toEqual(['cd /srv\recho one', ''])
+  expect(console.state.notice?.text).toBe('sent to 3 of 4, not to m2: the review did not name it')
+  type('; rm *\r')
+  expect(toM2()).toBe('')
+  await printAll(others, (host) => `cd /srv\r\n${prompt(host, '/srv')}echo one; rm *\r\n${prompt(host, '/srv')}`)
+  expect(header()).toContain('no keys yet: m2')
+  type('\x1da')
+  type('x')
+  expect(toM2()).toBe('x')
+})
+
 it('gets keys again with the next line, after the line that it lost a part of', async () => {
   const { type, comeBack, rest, toM2, header, footer, printAll, others, console } = await atPrompts()
   type('echo never ')
