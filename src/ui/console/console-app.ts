@@ -28,6 +28,7 @@ import { type RunEntry, SessionLog } from '../report/session-log.ts'
 import { writeSessionReport } from '../report/session-report.ts'
 import {
   allReceive,
+  type Busy,
   type ConsoleState,
   type HostState,
   isHeld,
@@ -292,6 +293,7 @@ export class ConsoleApp implements PageContext, Disposable {
         clock: ports.clock,
         context: this,
         afterS: () => this.options.preferences.auto_close,
+        isBusy: (host) => this.busyOn((name) => name === host).length > 0,
         removeHosts: (hosts) => this.removeHosts(hosts),
       }),
     )
@@ -684,6 +686,17 @@ export class ConsoleApp implements PageContext, Disposable {
 
   async resolveNewHosts(expression: string): Promise<readonly Endpoint[]> {
     return await this.ports.resolveNewHosts(expression, (name) => this.state.hosts.has(name))
+  }
+
+  /** What runs beside the shells on these hosts, and ends when they are closed; without `isMeant`, on all hosts. */
+  busyOn(isMeant?: (host: string) => boolean): readonly Busy[] {
+    const { work, forwards } = this
+    const beside = [
+      ...(work.isHeld ? [{ title: work.title(), hosts: work.busyHosts() }] : []),
+      ...Object.values(this.pages).flatMap(({ busy }) => busy),
+    ]
+    const meant = beside.map(({ title, hosts }) => ({ title, hosts: hosts.filter(isMeant ?? (() => true)) }))
+    return [...meant.filter(({ hosts }) => isMeant === undefined || hosts.length > 0), ...forwards.busyOn(isMeant)]
   }
 
   removeHosts(hosts: readonly string[]): void {

@@ -125,6 +125,7 @@ export function openCloseHost(app: ConsoleApp): void {
   const names = foldHostSet(hosts)
   const hasShell = hosts.some((host) => ['opening', 'open'].includes(app.state.hosts.get(host)?.shell.kind ?? ''))
   const isOne = hosts.length === 1
+  const busy = app.busyOn((host) => hosts.includes(host))
   const what = hasShell
     ? `This hangs up ${isOne ? 'its shell and ends what runs in it' : 'their shells and ends what runs in them'}.`
     : `${isOne ? 'It has' : 'They have'} no shell.`
@@ -132,7 +133,13 @@ export function openCloseHost(app: ConsoleApp): void {
     confirmDialog({
       id: 'close-host',
       title: `Close ${names}?`,
-      lines: [{ text: `${what} hosts.yaml stays as it is.` }],
+      lines: [
+        { text: `${what} hosts.yaml stays as it is.` },
+        ...busy.map(({ title, hosts: on }) => ({
+          text: `This also ends ${clip(title, 36)} on ${clip(foldHostSet(on), 24)}.`,
+          tone: 'warning' as const,
+        })),
+      ],
       yesTitle: `close ${clip(names, 24)}`,
       onYes: () => {
         app.removeHosts(hosts)
