@@ -8,10 +8,11 @@ import { MusterError } from '../../base/errors.ts'
 import { KeptPromise } from '../../base/kept-promise.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint, Host } from '../../inventory/host.ts'
-import { isGroupName } from '../../inventory/host-name.ts'
+import { isGroupName, parseHostSpec } from '../../inventory/host-name.ts'
 import { bareName } from '../../inventory/host-set.ts'
 import { type Inventory, inventoryFromTarget, resolveTarget, type TargetOptions } from '../../inventory/inventory.ts'
 import { type EndpointOptions, resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
+import type { DeclaredNames } from '../../ui/console/declared.ts'
 
 /** A file of a workspace. `title`: the group of its hosts. */
 export type WorkspacePart = { readonly title: string; readonly inventory: Inventory }
@@ -72,7 +73,7 @@ export class DeclaredHosts {
     return this.#now.origins.size > 0
   }
 
-  get names() {
+  get names(): DeclaredNames {
     const { inventory, parts } = this.#now
     const { cluster, hosts, groups } = inventory
     const sections = [inventory, ...[...parts.values()].map((part) => part.inventory)].map((each) => each.sections)
@@ -80,8 +81,7 @@ export class DeclaredHosts {
       cluster,
       hosts: hosts.map(({ name }) => name),
       groups,
-      // Its number changes with the hosts above it.
-      entries: new Map(hosts.map(({ number: _, ...host }) => [host.name, host])),
+      entries: this.#ways(),
       sections,
     }
   }
@@ -128,6 +128,17 @@ export class DeclaredHosts {
     this.#endpoints = this.#keep()
   }
 
+  /** Of each host, what the files say of its connection and its shell, also of its jump hosts. */
+  #ways(): ReadonlyMap<string, unknown> {
+    const { inventory, origins } = this.#now
+    const ways = new Map<string, unknown>()
+    for (const [from, hosts] of Map.groupBy(inventory.hosts, ({ name }) => origins.get(name)?.inventory ?? inventory)) {
+      const byName = new Map(from.hosts.map((host) => [host.name, host]))
+      for (const host of hosts) ways.set(host.name, wayTo(host, byName))
+    }
+    return ways
+  }
+
   #keep(): KeptPromise<readonly Endpoint[]> {
     return new KeptPromise(() => this.reach(this.inventory.hosts))
   }
@@ -149,6 +160,18 @@ export class DeclaredHosts {
       endpoints: () => part().endpoints.get(),
     }
   }
+}
+
+/** A host without what does not concern its connection; its number changes with the hosts above it. `trail`: reached through it. */
+function wayTo(host: Host, byName: ReadonlyMap<string, Host>, trail: readonly string[] = []): object {
+  const { number: _number, resources: _resources, labels: _labels, jump = [], ...own } = host
+  const hops = jump.map((hop, index) => {
+    const known = byName.get(hop) ?? byName.get(parseHostSpec(hop)?.host ?? hop)
+    if (known === undefined || trail.includes(known.name)) return [hop]
+    // A later hop is reached through the one before it.
+    return [hop, wayTo(index === 0 ? known : { ...known, jump: [] }, byName, [...trail, host.name])]
+  })
+  return { ...own, hops }
 }
 
 /** Applies to its jump hosts, too. */

@@ -10,7 +10,7 @@ export type DeclaredNames = {
   readonly cluster?: string | undefined
   readonly hosts: readonly string[]
   readonly groups: ReadonlyMap<string, readonly string[]>
-  /** What it says of each host. */
+  /** What it says of the connection to each host. */
   readonly entries?: ReadonlyMap<string, unknown>
   /** What it declares for areas, of each file. */
   readonly sections: readonly unknown[]

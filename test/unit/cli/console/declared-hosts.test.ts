@@ -130,6 +130,30 @@ describe('a workspace of several files', () => {
   })
 })
 
+describe('what is compared when hosts.yaml has changed', () => {
+  const entry = (name: string, yaml: string) => {
+    const { entries } = new DeclaredHosts(parseHostsYaml(yaml, 'hosts.yaml', []), RESOLUTION).names
+    return entries?.get(name)
+  }
+  const before = entry('m2', 'hosts: { m1: { address: 10.0.0.1 }, m2: { jump: m1, resources: { cpu: 2 } } }')
+
+  it('is what concerns the connection', () => {
+    expect(
+      entry('m2', 'hosts: { m0: {}, m1: { address: 10.0.0.1 }, m2: { jump: m1, resources: { cpu: 4 } } }'),
+    ).toEqual(before)
+    expect(entry('m2', 'hosts: { m1: { address: 10.0.0.1 }, m2: { jump: m1, user: ann } }')).not.toEqual(before)
+  })
+
+  it('includes jump hosts', () => {
+    expect(entry('m2', 'hosts: { m1: { address: 10.0.0.2 }, m2: { jump: m1 } }')).not.toEqual(before)
+    expect(entry('m2', 'hosts: { m1: { address: 10.0.0.1 }, m2: { jump: bob@m1 } }')).not.toEqual(before)
+  })
+
+  it('ends where jump hosts form a loop', () => {
+    expect(entry('m2', 'hosts: { m1: { jump: bob@m2 }, m2: { jump: bob@m1 } }')).toBeDefined()
+  })
+})
+
 describe('a word of the command line', () => {
   it('is a file if it ends as one', () => {
     expect(['a.yaml', 'x/hosts.yml', 'm[1-3/2]', 'root@h1', 'yaml'].map(isHostsFile)).toEqual([
