@@ -264,6 +264,7 @@ export class ConsoleApp implements PageContext, Disposable {
       hasChangedSince: (host, atMs) => this.#divergence.hasChangedSince(host, atMs),
       showsDirectory: (host) => this.#divergence.showsDirectory(host),
       isAtPrompt: (host) => this.#divergence.isAtPrompt(host),
+      onLostLines: (hosts) => this.#tellLostLines(hosts),
       update: (patch) => this.store.update(patch),
     })
     this.recording = this.#owned.own(new Recording(this, this.views, ports.environment))
@@ -479,12 +480,25 @@ export class ConsoleApp implements PageContext, Disposable {
     const sent = batches.map(({ bytes }, index) => ({ hosts: reports[index]?.sent ?? [], bytes }))
     this.options.onTyped(sent.flatMap(({ hosts }) => hosts))
     this.sessionLog.noteTyped(sent, this.clock.now())
-    for (const { hosts, bytes } of sent) this.#lateShells.noteTyped(hosts, bytes)
+    for (const { hosts, bytes } of sent) {
+      this.#lateShells.noteTyped(hosts, bytes)
+      this.#divergence.noteTyped(hosts, bytes)
+    }
     for (const { hosts } of sent) {
       this.#autoClose.noteTyped(hosts)
       this.loginOutput.noteTyped(hosts)
     }
     return reports
+  }
+
+  #tellLostLines(hosts: readonly string[]): void {
+    const what = `${foldHostSet(hosts)}: connection lost before the last line was answered; it may not have run`
+    this.log(
+      hosts.at(-1) ?? '',
+      'the last line was not answered before the connection was lost; it may not have run',
+      'warning',
+    )
+    this.notice(what, 'warning', 'receivers')
   }
 
   reportWritten(reports: readonly WriteReport[]): void {

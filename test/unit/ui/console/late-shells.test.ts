@@ -83,6 +83,21 @@ it('gets nothing of a reviewed text that named only the others, and no rest of i
   expect(toM2()).toBe('x')
 })
 
+it('is named if it lost its connection before it answered the last line', async () => {
+  const { console, type, rest, lose, printAll } = await atPrompts()
+  type('touch /x\r')
+  await printAll(['m1', 'm4'], (host) => `touch /x\r\n${prompt(host)}`)
+  rest()
+  lose(['m2', 'm3'])
+  expect(console.state.notice?.text).toBe(
+    'm[2-3]: connection lost before the last line was answered; it may not have run',
+  )
+  const text = 'the last line was not answered before the connection was lost; it may not have run'
+  expect(console.state.log.filter((line) => line.text === text).map(({ host }) => host)).toEqual(['m2', 'm3'])
+  lose(['m4'])
+  expect(console.state.log.filter((line) => line.text === text)).toHaveLength(2)
+})
+
 it('gets keys again with the next line, after the line that it lost a part of', async () => {
   const { type, comeBack, rest, toM2, header, footer, printAll, others, console } = await atPrompts()
   type('echo never ')

@@ -59,6 +59,20 @@ it('folds equal output, says which hosts differ, and leaves prompts out', async 
   expect(names.map((name) => statSync(join(folder, name)).mode & 0o777)).toEqual([0o600, 0o600])
 })
 
+it('says that a host did not answer, with or without a new shell after that', async () => {
+  const { prompts, report, type, print, fleet } = harness()
+  await prompts()
+  for (const line of ['true', 'date']) {
+    type(`${line}\r`)
+    for (const host of ['m1', 'm2']) await print(host, `${line}\r\n\x1b[?2004l\r\x1b[?2004h${host}# `)
+    if (line === 'true') fleet.events.emit({ type: 'shell', host: 'm3', state: { kind: 'opening' } })
+    if (line === 'true') await print('m3', '\x1b[?2004hm3# ')
+  }
+  const { markdown } = await report()
+  expect(markdown.match(/\*\*m\\\[1-2\\\] \(2\)\*\*\n\nno output/g)).toHaveLength(2)
+  expect(markdown.match(/\*\*m3 \(1\)\*\*\n\n```\n\[the host did not answer\]\n```/g)).toHaveLength(2)
+})
+
 describe('a line that was typed ahead', () => {
   const all = ['m1', 'm2', 'm3']
   const ahead = async (echoOf: (host: string) => readonly [early: string, late: string]) => {
