@@ -35,6 +35,7 @@ import {
   isLive,
   type LogEntry,
   lateReceivers,
+  liveReceivers,
   type Mode,
   type Notice,
   type NoticeTone,
@@ -450,6 +451,12 @@ export class ConsoleApp implements PageContext, Disposable {
     if (this.page === undefined) return false
     this.notice(`nothing sent to ${foldHostSet(hosts)}: press 1 for shells`, 'warning')
     return true
+  }
+
+  /** The receivers that were not up when these were named: they get nothing of what is meant for these. */
+  joinedSince(named: readonly string[]): WriteReport['skipped'] {
+    const joined = liveReceivers(this.state).filter((host) => !named.includes(host))
+    return joined.map((host) => ({ host, reason: 'it was not up when the hosts were named' }))
   }
 
   /** Sends text as a paste: bracketed where the remote program asked for it. */

@@ -227,12 +227,7 @@ export function openPaste(app: ConsoleApp, text = app.pendingPaste): void {
       hosts,
       onSend: (reviewed) => {
         app.pendingPaste = ''
-        const joined = liveReceivers(app.state).filter((host) => !hosts.includes(host))
-        app.paste(
-          reviewed,
-          hosts,
-          joined.map((host) => ({ host, reason: 'the review did not name it' })),
-        )
+        app.paste(reviewed, hosts, app.joinedSince(hosts))
       },
       onDiscard: (kept) => {
         app.pendingPaste = kept
