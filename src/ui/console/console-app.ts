@@ -453,10 +453,10 @@ export class ConsoleApp implements PageContext, Disposable {
     return true
   }
 
-  /** The receivers that were not up when these were named: they get nothing of what is meant for these. */
+  /** The receivers that get keys now, and did not when these were named: they get nothing of what is meant for these. */
   joinedSince(named: readonly string[]): WriteReport['skipped'] {
     const joined = liveReceivers(this.state).filter((host) => !named.includes(host))
-    return joined.map((host) => ({ host, reason: 'it was not up when the hosts were named' }))
+    return joined.map((host) => ({ host, reason: 'it got no keys when the hosts were named' }))
   }
 
   /** Sends text as a paste: bracketed where the remote program asked for it. */

@@ -2,9 +2,12 @@
  * A macro whose text a program of the user prints, for each host. While it runs, its dialog has the keys: receivers, tabs and what is
  * typed stay as they were when it was chosen. Text of several lines, which the user has not seen, is shown first.
  */
-import { execFile } from 'node:child_process'
-import { sentenceOf } from '../../base/errors.ts'
+import { type ExecFileException, execFile } from 'node:child_process'
+import { basename } from 'node:path'
+import { fileReason, sentenceOf } from '../../base/errors.ts'
+import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
+import { clip } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { closeOnce, type DialogFactory, type DialogLine, isCancelKey } from '../dialogs/dialog.ts'
 import { TYPED_AHEAD } from '../dialogs/prompt-dialog.ts'
@@ -119,6 +122,17 @@ const macroEnvironment = ({ host, number, user, address }: HostState): Readonly<
   MUSTER_ADDRESS: address,
 })
 
+function failureOf(error: ExecFileException, stderr: string): string {
+  const { code, killed, signal } = error
+  if (String(code) === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER')
+    return `printed more than ${formatBytes(SCRIPT_LIMIT.maxBuffer)}`
+  if (killed) return `took longer than ${SCRIPT_LIMIT.timeout / 1000} s`
+  if (typeof code === 'string') return `cannot be started: ${fileReason(error)}`
+  const end = signal ? `was ended by ${signal}` : `failed (exit ${code})`
+  const words = clip(stderr.trim().split('\n').at(-1)?.trim() ?? '', 80)
+  return words === '' ? end : `${end}: ${words}`
+}
+
 /** Without the final newline and control characters. */
 const outputOf = (
   app: ConsoleApp,
@@ -129,8 +143,8 @@ const outputOf = (
   new Promise((resolve) => {
     const { host } = known
     const env = { ...app.ports.environment, ...macroEnvironment(known) }
-    execFile(file, args, { ...SCRIPT_LIMIT, env, signal }, (error, stdout) => {
-      if (error) return resolve({ host, reason: `${file} failed: ${error.message.split('\n')[0]}` })
+    execFile(file, args, { ...SCRIPT_LIMIT, env, signal }, (error, stdout, stderr) => {
+      if (error) return resolve({ host, reason: `${basename(file)} ${failureOf(error, stderr)}` })
       resolve({ host, text: stdout.replace(/\r?\n$/, '').replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, '') })
     })
   })

@@ -76,7 +76,7 @@ it('shows several lines before they are typed', async () => {
   expect(view(harness)?.title).toBe('Type this into m[1-3]?')
   expect(
     view(harness)
-      ?.lines.slice(0, 3)
+      ?.lines.slice(1, 4)
       .map(({ text }) => text),
   ).toEqual(['m1: one', '  rm -rf two', 'm2: one'])
   harness.type('\r')
@@ -85,11 +85,19 @@ it('shows several lines before they are typed', async () => {
   expect(got(harness)).toEqual(Array(3).fill('one\rrm -rf two'))
 })
 
-it('says for which hosts its program failed, which then get no rest of the line', async () => {
-  const harness = harnessWith('[ $MUSTER_HOST != m2 ] || exit 3; echo yes', false)
+it('says for which hosts its program failed and why, which then get no rest of the line', async () => {
+  const harness = harnessWith('[ $MUSTER_HOST != m2 ] || { echo "no such rank" >&2; exit 3; }; echo yes', false)
   harness.type(`${LEADER}mslow\r`)
   await until(() => harness.got('m1') !== '')
-  expect(harness.console.state.notice?.text).toMatch(/^sent to 2 of 3, not to m2: sh failed: /)
+  expect(harness.console.state.notice?.text).toBe('sent to 2 of 3, not to m2: sh failed (exit 3): no such rank')
   harness.type(' && rm x\r')
   expect(got(harness)).toEqual(['yes && rm x\r', '', 'yes && rm x\r'])
+})
+
+it('says that its program cannot be started', async () => {
+  const macros = [{ name: 'none', command: ['/nowhere/none'] }]
+  const harness = createConsoleHarness({ hosts: HOSTS, preferences: { macros } })
+  harness.type(`${LEADER}mnone\r`)
+  await until(() => harness.console.dialogs.current === undefined)
+  expect(harness.console.state.notice?.text).toBe('not sent to m[1-3]: none cannot be started: no such file')
 })
