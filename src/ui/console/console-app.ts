@@ -66,6 +66,9 @@ import { Recording } from './recording.ts'
 import { ScrollMode } from './scroll-mode.ts'
 import { TextSelection } from './text-selection.ts'
 
+/** Text for several hosts. */
+export type Draft = { readonly text: string; readonly isComposed: boolean }
+
 /** What the console needs from outside. */
 export type ConsolePorts = {
   readonly fleet: Fleet
@@ -133,6 +136,8 @@ const BELL_EVERY_MS = 1000
 const TYPING: Mode = { kind: 'typing' }
 /** Ctrl-C, Ctrl-Z, Ctrl-\\: the output that waits is of no interest any more. */
 const INTERRUPTS = new Set([0x03, 0x1a, 0x1c])
+/** Ctrl-C and Ctrl-U. */
+const GIVES_UP = new Set([0x03, 0x15])
 
 export class ConsoleApp implements PageContext, Disposable {
   options: ConsoleOptions
@@ -161,7 +166,7 @@ export class ConsoleApp implements PageContext, Disposable {
   /** What hosts.yaml said of hosts when they were connected, or at the start, where it has changed since. */
   readonly declaredBefore = new Map<string, unknown>()
   /** Composed or pasted text that was not sent. */
-  pendingPaste = ''
+  pendingPaste: Draft | undefined
   readonly #owned = new DisposableStore()
   readonly #feeder: Feeder
   readonly #autoClose: AutoClose
@@ -432,7 +437,14 @@ export class ConsoleApp implements PageContext, Disposable {
     const [first] = bytes
     if (bytes.length === 1 && first !== undefined && INTERRUPTS.has(first))
       for (const host of hosts) this.#feeder.dropBacklog(host, first)
-    this.reportWritten(this.#write([{ hosts, bytes }]))
+    const { lostInput } = this.state
+    const reports = this.#write([{ hosts, bytes }])
+    const live = liveReceivers(this.state)
+    const isFreed = lostInput !== undefined && this.state.lostInput === undefined && live.length > 0
+    // Ctrl-C or Ctrl-U is meant for Muster here: nothing is missed.
+    if (isFreed && bytes.length === 1 && first !== undefined && GIVES_UP.has(first))
+      return this.notice(`${foldHostSet(live)} ${live.length === 1 ? 'gets' : 'get'} keys again`, 'info', 'receivers')
+    this.reportWritten(reports)
   }
 
   /** Different bytes to different hosts (cursor keys in their modes, macros), reported together. `skipped`: receivers that get none. */

@@ -217,20 +217,20 @@ export function openNoSearch(app: ConsoleApp): void {
   )
 }
 
-export function openPaste(app: ConsoleApp, text = app.pendingPaste): void {
+export function openPaste(app: ConsoleApp, draft = app.pendingPaste ?? { text: '', isComposed: true }): void {
   const live = liveReceivers(app.state)
   // Without any, the notice after sending says why.
   const hosts = live.length === 0 ? receiverList(app.state) : live
   app.openDialog(
     pasteDialog({
-      text,
+      ...draft,
       hosts,
       onSend: (reviewed) => {
-        app.pendingPaste = ''
+        app.pendingPaste = undefined
         app.paste(reviewed, hosts, app.joinedSince(hosts))
       },
       onDiscard: (kept) => {
-        app.pendingPaste = kept
+        app.pendingPaste = kept === '' ? undefined : { ...draft, text: kept }
         if (kept !== '') app.notice(`not sent; ${commandLabel(app.state, 'paste')} opens the text again`)
       },
     }),

@@ -316,7 +316,7 @@ describe('when all receivers have lost the beginning of a line', () => {
   })
 
   it('text for a full-screen program that was lost goes nowhere until Ctrl-C, however many lines it has', async () => {
-    const { type, comeBack, fleet, printAll, header } = await atPrompts()
+    const { type, comeBack, fleet, printAll, header, console } = await atPrompts()
     type('vim x\r')
     await printAll(names, () => '\x1b[?1049h\x1b[2Jsome text')
     await comeBack(names)
@@ -324,6 +324,7 @@ describe('when all receivers have lost the beginning of a line', () => {
     expect([...fleet.received]).toEqual([])
     expect(header()).toContain(' TYPING INTO NO HOST until Ctrl-C ')
     type('\x03')
+    expect(console.state.notice?.text).toBe('m[1-4] get keys again')
     expect([...fleet.received]).toEqual([])
     expect(header()).toContain(' TYPING INTO ALL 4: ')
   })
@@ -360,6 +361,7 @@ describe('when all receivers have lost the beginning of a line', () => {
     type('ls\r')
     expect([...fleet.received]).toEqual([])
     type('x\x03')
+    expect(console.state.notice?.text).toMatch(/^not sent to m/)
     type('ls\r')
     expect([...fleet.received.values()]).toEqual(['ls\r', 'ls\r', 'ls\r', 'ls\r'])
     expect(header()).toContain(' TYPING INTO ALL 4: ')
