@@ -46,6 +46,8 @@ type Part = {
 export class DeclaredHosts {
   readonly #read: (() => Promise<Inventory | readonly WorkspacePart[]>) | undefined
   readonly #resolution: EndpointOptions
+  /** Of a workspace, the names that were given to hosts, and to which (`FILE/HOST`): an open pane keeps its name, and no other host gets it. */
+  readonly #given = new Map<string, string>()
   #now: Workspace
   #endpoints = this.#keep()
   /** Those of a workspace; empty if one file is open, or none. */
@@ -57,7 +59,7 @@ export class DeclaredHosts {
     resolution: EndpointOptions,
     read?: () => Promise<Inventory | readonly WorkspacePart[]>,
   ) {
-    this.#now = workspaceOf(first, resolution)
+    this.#now = workspaceOf(first, resolution, this.#given)
     this.#resolution = resolution
     this.#read = read
     this.files = isParts(first) ? first.map(({ title }) => this.#file(title)) : []
@@ -124,7 +126,7 @@ export class DeclaredHosts {
   /** Reads the files again. @throws as the first reading does; the earlier declarations then stay */
   async reload(): Promise<void> {
     if (this.#read === undefined) return
-    this.#now = workspaceOf(await this.#read(), this.#resolution)
+    this.#now = workspaceOf(await this.#read(), this.#resolution, this.#given)
     this.#endpoints = this.#keep()
   }
 
@@ -180,9 +182,17 @@ const inPasswordScope = (endpoint: Endpoint, scope: string | undefined): Endpoin
     ? endpoint
     : { ...endpoint, passwordScope: scope, jump: endpoint.jump.map((hop) => inPasswordScope(hop, scope)) }
 
-/** A host keeps its name if only one file has it, else it is `FILE/HOST`; so do groups. Each file is a group, too. */
-function workspaceOf(from: Inventory | readonly WorkspacePart[], resolution: EndpointOptions): Workspace {
+/**
+ * A host keeps its name if only one file has it, else it is `FILE/HOST`; so do groups. Each file is a group, too. `given`: the names
+ * that hosts have kept since the start.
+ */
+function workspaceOf(
+  from: Inventory | readonly WorkspacePart[],
+  resolution: EndpointOptions,
+  given: Map<string, string>,
+): Workspace {
   if (!isParts(from)) return { inventory: from, origins: new Map(), parts: new Map() }
+  const before = new Map([...given].map(([name, full]) => [full, name]))
   const titles = new Set(from.map(({ title }) => title))
   const hostCount = counted(from.flatMap(({ inventory }) => inventory.hosts.map(({ name }) => name)))
   const groupCount = counted(from.flatMap(({ inventory }) => [...inventory.groups.keys()]))
@@ -191,12 +201,17 @@ function workspaceOf(from: Inventory | readonly WorkspacePart[], resolution: End
   const origins = new Map<string, Origin>()
   const parts = new Map<string, Part>()
   for (const { title, inventory } of from) {
-    const nameOf = (name: string) => ((hostCount.get(name) ?? 0) > 1 ? `${title}/${name}` : name)
+    const nameOf = (name: string): string => {
+      const full = `${title}/${name}`
+      return before.get(full) ?? ((hostCount.get(name) ?? 0) > 1 || given.has(name) ? full : name)
+    }
     const names = new Map(inventory.hosts.map(({ name }) => [name, nameOf(name)]))
     for (const host of inventory.hosts) {
       const name = nameOf(host.name)
       hosts.push({ ...host, name, number: hosts.length + 1 })
       origins.set(name, { title, inventory, name: host.name })
+      before.set(`${title}/${host.name}`, name)
+      given.set(name, `${title}/${host.name}`)
     }
     const endpoints = new KeptPromise(() => resolveEndpoints(inventory, inventory.hosts, resolution))
     parts.set(title, { inventory, names, endpoints })

@@ -109,8 +109,24 @@ describe('a workspace of several files', () => {
     expect((await b?.endpoints())?.map(({ host, address }) => [host, address])).toEqual([['m1', '10.1.0.1']])
     second = 'hosts: { m3: { address: 10.1.0.3 } }'
     await declared.reload()
-    expect([...(a?.names ?? [])][0]).toEqual(['m1', 'm1'])
+    // Its pane may be open.
+    expect([...(a?.names ?? [])][0]).toEqual(['m1', 'a/m1'])
     expect((await b?.endpoints())?.map(({ host, address }) => [host, address])).toEqual([['m3', '10.1.0.3']])
+  })
+
+  it('gives a name to no other host, and keeps it when another file gets such a host', async () => {
+    let [first, second] = ['hosts: { m1: {}, m2: {} }', 'hosts: { m3: {} }']
+    const read = () => [partOf('a', first), partOf('b', second)]
+    const declared = new DeclaredHosts(read(), RESOLUTION, async () => read())
+    const names = async (...yaml: [string, string]) => {
+      ;[first, second] = yaml
+      await declared.reload()
+      return declared.names.hosts
+    }
+    expect(declared.names.hosts).toEqual(['m1', 'm2', 'm3'])
+    expect(await names('hosts: { m1: {}, m2: {} }', 'hosts: { m1: {} }')).toEqual(['m1', 'm2', 'b/m1'])
+    expect(await names('hosts: { m1: {} }', 'hosts: { m1: {}, m2: {}, m4: {} }')).toEqual(['m1', 'b/m1', 'b/m2', 'm4'])
+    expect(await names('hosts: { m2: {} }', 'hosts: { m3: {} }')).toEqual(['m2', 'm3'])
   })
 
   it('keeps what it knows when a file cannot be read again', async () => {
