@@ -118,6 +118,8 @@ export function withGroup(text: string, name: string, expression: string, origin
   const inserted = insertEntry(text, name, value)
   if (inserted !== undefined && isExtended(text, inserted, name, origin)) return inserted
   const rewritten = setEntry(text, name, value)
+  // Mistakes of the file itself are reported with the lines that it has.
+  if (groupsOf(rewritten, origin) === undefined) parseHostsYaml(text, file, sections)
   parseHostsYaml(rewritten, file, sections)
   if (isExtended(text, rewritten, name, origin)) return rewritten
   throw new MusterError('configuration', `${printable(file)}: setting ${printable(name)} would change other entries`, {

@@ -34,6 +34,8 @@ export type TargetOptions = {
   readonly isForNames?: boolean
   /** Instead of what the inventory says; a host written as `user@host` or `host:port` keeps its own. */
   readonly login?: Pick<Host, 'user' | 'port'>
+  /** Whether another host has this name already: a host written as `user@host` or `host:port` is then named in full. */
+  isTaken?(name: string): boolean
 }
 
 /** The groups that each host is in, in the file's order. */
@@ -52,7 +54,7 @@ function hostsOf(
   specs: readonly string[],
   byName: ReadonlyMap<string, Host>,
   expression: string,
-  wanted: TargetOptions['login'] = {},
+  { login: wanted, isTaken = () => false }: Pick<TargetOptions, 'login' | 'isTaken'>,
 ): Host[] {
   const alike = Map.groupBy(specs, bareName)
   let number = byName.size
@@ -67,7 +69,8 @@ function hostsOf(
     }
     const base = byName.get(host)
     if (!base) number += 1
-    const name = alike.get(bareName(spec))?.length === 1 ? bareName(spec) : spec
+    const bare = bareName(spec)
+    const name = alike.get(bare)?.length === 1 && !isTaken(bare) ? bare : spec
     return { ...(base ?? { number }), name, ...wanted, ...login }
   })
 }
@@ -97,7 +100,7 @@ export function resolveTarget(
     ...defined({ stdinNames: options.stdinNames }),
   }
   const wanted = expandTarget(expression ?? 'all', options, context, inventory.file !== undefined)
-  return hostsOf(wanted, byName, expression ?? 'all', options.login)
+  return hostsOf(wanted, byName, expression ?? 'all', options)
 }
 
 function expandTarget(
@@ -131,7 +134,7 @@ function expandTarget(
 /** An inventory of the hosts of a target, without any file: `m[8-10]`, `root@h1,h2:2222`. @throws MusterError `usage` */
 export function inventoryFromTarget(expression: string, options: TargetOptions = {}): Inventory {
   const specs = expandTarget(expression, options, defined({ stdinNames: options.stdinNames }), false)
-  return { hosts: hostsOf(specs, new Map(), expression, options.login), groups: new Map() }
+  return { hosts: hostsOf(specs, new Map(), expression, options), groups: new Map() }
 }
 
 /** The hosts as a target names them, with each user and port that is not the inventory's own. */

@@ -105,7 +105,7 @@ Examples:
             saveGroup: (name: string, names: readonly string[], isReplaced: boolean) =>
               saveGroup(file, name, names, isReplaced),
           }),
-      resolveNewHosts: async (expression) => [...(await declared.resolve(expression, { login }))],
+      resolveNewHosts: async (expression, isTaken) => [...(await declared.resolve(expression, { login, isTaken }))],
     })
   },
 }

@@ -8,9 +8,11 @@ import { MusterError } from '../../base/errors.ts'
 import { KeptPromise } from '../../base/kept-promise.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint, Host } from '../../inventory/host.ts'
-import { isGroupName } from '../../inventory/host-name.ts'
+import { isGroupName, parseHostSpec } from '../../inventory/host-name.ts'
+import { bareName } from '../../inventory/host-set.ts'
 import { type Inventory, inventoryFromTarget, resolveTarget, type TargetOptions } from '../../inventory/inventory.ts'
 import { type EndpointOptions, resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
+import type { DeclaredNames } from '../../ui/console/declared.ts'
 
 /** A file of a workspace. `title`: the group of its hosts. */
 export type WorkspacePart = { readonly title: string; readonly inventory: Inventory }
@@ -44,6 +46,8 @@ type Part = {
 export class DeclaredHosts {
   readonly #read: (() => Promise<Inventory | readonly WorkspacePart[]>) | undefined
   readonly #resolution: EndpointOptions
+  /** Of a workspace, the names that were given to hosts, and to which (`FILE/HOST`): an open pane keeps its name, and no other host gets it. */
+  readonly #given = new Map<string, string>()
   #now: Workspace
   #endpoints = this.#keep()
   /** Those of a workspace; empty if one file is open, or none. */
@@ -55,7 +59,7 @@ export class DeclaredHosts {
     resolution: EndpointOptions,
     read?: () => Promise<Inventory | readonly WorkspacePart[]>,
   ) {
-    this.#now = workspaceOf(first, resolution)
+    this.#now = workspaceOf(first, resolution, this.#given)
     this.#resolution = resolution
     this.#read = read
     this.files = isParts(first) ? first.map(({ title }) => this.#file(title)) : []
@@ -71,7 +75,7 @@ export class DeclaredHosts {
     return this.#now.origins.size > 0
   }
 
-  get names() {
+  get names(): DeclaredNames {
     const { inventory, parts } = this.#now
     const { cluster, hosts, groups } = inventory
     const sections = [inventory, ...[...parts.values()].map((part) => part.inventory)].map((each) => each.sections)
@@ -79,8 +83,7 @@ export class DeclaredHosts {
       cluster,
       hosts: hosts.map(({ name }) => name),
       groups,
-      // Its number changes with the hosts above it.
-      entries: new Map(hosts.map(({ number: _, ...host }) => [host.name, host])),
+      entries: this.#ways(),
       sections,
     }
   }
@@ -104,15 +107,16 @@ export class DeclaredHosts {
   /** How hosts of the inventory are reached. */
   async reach(hosts: readonly Host[]): Promise<readonly Endpoint[]> {
     const { inventory, origins } = this.#now
+    const originOf = (name: string) => origins.get(name) ?? origins.get(bareName(name))
     const reached = new Map<string, Endpoint>()
-    for (const [from, own] of Map.groupBy(hosts, ({ name }) => origins.get(name)?.inventory ?? inventory)) {
+    for (const [from, own] of Map.groupBy(hosts, ({ name }) => originOf(name)?.inventory ?? inventory)) {
       const named = own.map((host) => ({ ...host, name: origins.get(host.name)?.name ?? host.name }))
       const endpoints = await resolveEndpoints(from, named, this.#resolution)
       for (const [index, endpoint] of endpoints.entries()) {
         const host = own[index]?.name ?? endpoint.host
         // ssh_config and the system's ssh know it by its own name.
         const alias = endpoint.alias ?? (host === endpoint.host ? undefined : endpoint.host)
-        const scoped = inPasswordScope(endpoint, origins.get(host)?.title)
+        const scoped = inPasswordScope(endpoint, originOf(host)?.title)
         reached.set(host, { ...scoped, host, ...(alias === undefined ? {} : { alias }) })
       }
     }
@@ -122,8 +126,19 @@ export class DeclaredHosts {
   /** Reads the files again. @throws as the first reading does; the earlier declarations then stay */
   async reload(): Promise<void> {
     if (this.#read === undefined) return
-    this.#now = workspaceOf(await this.#read(), this.#resolution)
+    this.#now = workspaceOf(await this.#read(), this.#resolution, this.#given)
     this.#endpoints = this.#keep()
+  }
+
+  /** Of each host, what the files say of its connection and its shell, also of its jump hosts. */
+  #ways(): ReadonlyMap<string, unknown> {
+    const { inventory, origins } = this.#now
+    const ways = new Map<string, unknown>()
+    for (const [from, hosts] of Map.groupBy(inventory.hosts, ({ name }) => origins.get(name)?.inventory ?? inventory)) {
+      const byName = new Map(from.hosts.map((host) => [host.name, host]))
+      for (const host of hosts) ways.set(host.name, wayTo(host, byName))
+    }
+    return ways
   }
 
   #keep(): KeptPromise<readonly Endpoint[]> {
@@ -149,15 +164,35 @@ export class DeclaredHosts {
   }
 }
 
+/** A host without what does not concern its connection; its number changes with the hosts above it. `trail`: reached through it. */
+function wayTo(host: Host, byName: ReadonlyMap<string, Host>, trail: readonly string[] = []): object {
+  const { number: _number, resources: _resources, labels: _labels, jump = [], ...own } = host
+  const hops = jump.map((hop, index) => {
+    const known = byName.get(hop) ?? byName.get(parseHostSpec(hop)?.host ?? hop)
+    if (known === undefined || trail.includes(known.name)) return [hop]
+    // A later hop is reached through the one before it.
+    return [hop, wayTo(index === 0 ? known : { ...known, jump: [] }, byName, [...trail, host.name])]
+  })
+  return { ...own, hops }
+}
+
 /** Applies to its jump hosts, too. */
 const inPasswordScope = (endpoint: Endpoint, scope: string | undefined): Endpoint =>
   scope === undefined
     ? endpoint
     : { ...endpoint, passwordScope: scope, jump: endpoint.jump.map((hop) => inPasswordScope(hop, scope)) }
 
-/** A host keeps its name if only one file has it, else it is `FILE/HOST`; so do groups. Each file is a group, too. */
-function workspaceOf(from: Inventory | readonly WorkspacePart[], resolution: EndpointOptions): Workspace {
+/**
+ * A host keeps its name if only one file has it, else it is `FILE/HOST`; so do groups. Each file is a group, too. `given`: the names
+ * that hosts have kept since the start.
+ */
+function workspaceOf(
+  from: Inventory | readonly WorkspacePart[],
+  resolution: EndpointOptions,
+  given: Map<string, string>,
+): Workspace {
   if (!isParts(from)) return { inventory: from, origins: new Map(), parts: new Map() }
+  const before = new Map([...given].map(([name, full]) => [full, name]))
   const titles = new Set(from.map(({ title }) => title))
   const hostCount = counted(from.flatMap(({ inventory }) => inventory.hosts.map(({ name }) => name)))
   const groupCount = counted(from.flatMap(({ inventory }) => [...inventory.groups.keys()]))
@@ -166,12 +201,17 @@ function workspaceOf(from: Inventory | readonly WorkspacePart[], resolution: End
   const origins = new Map<string, Origin>()
   const parts = new Map<string, Part>()
   for (const { title, inventory } of from) {
-    const nameOf = (name: string) => ((hostCount.get(name) ?? 0) > 1 ? `${title}/${name}` : name)
+    const nameOf = (name: string): string => {
+      const full = `${title}/${name}`
+      return before.get(full) ?? ((hostCount.get(name) ?? 0) > 1 || given.has(name) ? full : name)
+    }
     const names = new Map(inventory.hosts.map(({ name }) => [name, nameOf(name)]))
     for (const host of inventory.hosts) {
       const name = nameOf(host.name)
       hosts.push({ ...host, name, number: hosts.length + 1 })
       origins.set(name, { title, inventory, name: host.name })
+      before.set(`${title}/${host.name}`, name)
+      given.set(name, `${title}/${host.name}`)
     }
     const endpoints = new KeptPromise(() => resolveEndpoints(inventory, inventory.hosts, resolution))
     parts.set(title, { inventory, names, endpoints })

@@ -61,7 +61,7 @@ export type ConsoleRequest = {
   readonly declared: Pick<WorkspaceFile, 'inventory' | 'endpoints'> & { readonly files?: readonly WorkspaceFile[] }
   /** The files that declare the hosts, and may change. */
   readonly hostsFiles?: NonNullable<OpenConsoleOptions['hostsFiles']>
-  resolveNewHosts(expression: string): Promise<Endpoint[]>
+  readonly resolveNewHosts: OpenConsoleOptions['resolveNewHosts']
   /** Where the journal of bring-up goes, instead of the user's own state directory. */
   readonly stateDirectory?: string
   /** Instead of the queue of hosts.yaml; opened when one of its tabs is first shown. */
@@ -210,7 +210,7 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
         files: files.length === 0 ? [ofOneFile()] : files.map(ofPart),
       }
     },
-    resolveNewHosts: (expression) => request.resolveNewHosts(withCommas(expression)),
+    resolveNewHosts: (expression, isTaken) => request.resolveNewHosts(withCommas(expression), isTaken),
     declaredHosts,
     resolveHosts: openHostsResolver(declaredHosts),
     ownMachine: createOwnMachine(),

@@ -1,4 +1,7 @@
-/** Closes panes some time after their shells have ended (`auto_close`), but not after a lost connection, which may come back. */
+/**
+ * Closes panes some time after their shells have ended (`auto_close`), but not after a lost connection, which may come back, and not
+ * before a run, a copy or the like on this host has ended.
+ */
 import { type Clock, hasPassed, remainingMs } from '../../base/clock.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ShellState } from '../../ssh/create-fleet.ts'
@@ -15,6 +18,8 @@ type AutoCloseOptions = {
   readonly context: Pick<PageContext, 'state' | 'log' | 'notice'>
   /** Seconds; 0: never. */
   afterS(): number
+  /** Something beside its shell would end with the pane. */
+  isBusy(host: string): boolean
   removeHosts(hosts: readonly string[]): void
 }
 
@@ -59,9 +64,9 @@ export class AutoClose implements Disposable {
   }
 
   #close(afterS: number): void {
-    const { clock, context, removeHosts } = this.#options
+    const { clock, context, isBusy, removeHosts } = this.#options
     const nowMs = clock.now()
-    const due = [...this.#ended].filter(([, { atMs }]) => hasPassed(atMs, afterS * 1000, nowMs))
+    const due = [...this.#ended].filter(([host, { atMs }]) => hasPassed(atMs, afterS * 1000, nowMs) && !isBusy(host))
     const names = due.map(([host]) => host).filter((host) => context.state.hosts.has(host))
     for (const [host, { state }] of due) {
       this.#ended.delete(host)

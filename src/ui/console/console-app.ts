@@ -19,7 +19,7 @@ import type { DialogFactory } from '../dialogs/dialog.ts'
 import { PromptHistory } from '../dialogs/prompt-history.ts'
 import type { ForwardsPanel } from '../forwards/forwards-panel.ts'
 import { encodePaste } from '../keys/encode-for-pane.ts'
-import { type ActionId, createKeymap, disabledReasonOf, needsReceiver } from '../keys/registry.ts'
+import { type ActionId, commandLabel, createKeymap, disabledReasonOf, needsReceiver } from '../keys/registry.ts'
 import { FIRST_NETWORK } from '../network/network-view.ts'
 import { FIRST_WATCH } from '../network/watch-view.ts'
 import type { Preferences } from '../preferences.ts'
@@ -28,12 +28,14 @@ import { type RunEntry, SessionLog } from '../report/session-log.ts'
 import { writeSessionReport } from '../report/session-report.ts'
 import {
   allReceive,
+  type Busy,
   type ConsoleState,
   type HostState,
   isHeld,
   isLive,
   type LogEntry,
   lateReceivers,
+  liveReceivers,
   type Mode,
   type Notice,
   type NoticeTone,
@@ -58,10 +60,14 @@ import { addToLog, type HostPlace, hostStateOf, logLine, placeOf, reduceHost, wr
 import { HostViews } from './host-views.ts'
 import { LateShells, lateReason } from './late-shells.ts'
 import { isJumpHost, isOwnAddress, LoginOutput } from './login-output.ts'
+import { newHosts } from './new-hosts.ts'
 import { type Arrangement, arrange, type Direction, focusNeighbour, pageOf } from './panes.ts'
 import { Recording } from './recording.ts'
 import { ScrollMode } from './scroll-mode.ts'
 import { TextSelection } from './text-selection.ts'
+
+/** Text for several hosts. */
+export type Draft = { readonly text: string; readonly isComposed: boolean }
 
 /** What the console needs from outside. */
 export type ConsolePorts = {
@@ -73,8 +79,11 @@ export type ConsolePorts = {
   readonly promptHistory?: PromptHistory
   /** Names in a directory of this machine, those of directories with a slash at their end. */
   readonly listFiles?: ListFiles
-  /** Endpoints of hosts to add; rejects with a sentence. */
-  resolveNewHosts(expression: string): Promise<Endpoint[]>
+  /**
+   * Endpoints of hosts to add; rejects with a sentence. Those written as `user@host` or `host:port` have this as their name if
+   * their own is taken.
+   */
+  resolveNewHosts(expression: string, isTaken: (name: string) => boolean): Promise<Endpoint[]>
   /** What runs in the shell of a host; empty: nothing, undefined: unknown. */
   readonly shellPrograms?: (host: string, signal: AbortSignal) => Promise<readonly string[] | undefined>
   /** All hosts of hosts.yaml, open or not. */
@@ -127,6 +136,8 @@ const BELL_EVERY_MS = 1000
 const TYPING: Mode = { kind: 'typing' }
 /** Ctrl-C, Ctrl-Z, Ctrl-\\: the output that waits is of no interest any more. */
 const INTERRUPTS = new Set([0x03, 0x1a, 0x1c])
+/** Ctrl-C and Ctrl-U. */
+const GIVES_UP = new Set([0x03, 0x15])
 
 export class ConsoleApp implements PageContext, Disposable {
   options: ConsoleOptions
@@ -151,11 +162,11 @@ export class ConsoleApp implements PageContext, Disposable {
   readonly rayLine: ConsoleParts['rayLine']
   readonly forwards: ForwardsPanel
   /** Hosts that `+` proposes: new in hosts.yaml. */
-  offered = ''
-  /** What hosts.yaml said of open hosts when they were connected, where it has changed since. */
+  offered: readonly string[] = []
+  /** What hosts.yaml said of hosts when they were connected, or at the start, where it has changed since. */
   readonly declaredBefore = new Map<string, unknown>()
   /** Composed or pasted text that was not sent. */
-  pendingPaste = ''
+  pendingPaste: Draft | undefined
   readonly #owned = new DisposableStore()
   readonly #feeder: Feeder
   readonly #autoClose: AutoClose
@@ -259,6 +270,7 @@ export class ConsoleApp implements PageContext, Disposable {
       hasChangedSince: (host, atMs) => this.#divergence.hasChangedSince(host, atMs),
       showsDirectory: (host) => this.#divergence.showsDirectory(host),
       isAtPrompt: (host) => this.#divergence.isAtPrompt(host),
+      onLostLines: (hosts) => this.#tellLostLines(hosts),
       update: (patch) => this.store.update(patch),
     })
     this.recording = this.#owned.own(new Recording(this, this.views, ports.environment))
@@ -288,6 +300,7 @@ export class ConsoleApp implements PageContext, Disposable {
         clock: ports.clock,
         context: this,
         afterS: () => this.options.preferences.auto_close,
+        isBusy: (host) => this.busyOn((name) => name === host).length > 0,
         removeHosts: (hosts) => this.removeHosts(hosts),
       }),
     )
@@ -424,14 +437,25 @@ export class ConsoleApp implements PageContext, Disposable {
     const [first] = bytes
     if (bytes.length === 1 && first !== undefined && INTERRUPTS.has(first))
       for (const host of hosts) this.#feeder.dropBacklog(host, first)
-    this.reportWritten(this.#write([{ hosts, bytes }]))
+    const { lostInput } = this.state
+    const reports = this.#write([{ hosts, bytes }])
+    const live = liveReceivers(this.state)
+    const isFreed = lostInput !== undefined && this.state.lostInput === undefined && live.length > 0
+    // Ctrl-C or Ctrl-U is meant for Muster here: nothing is missed.
+    if (isFreed && bytes.length === 1 && first !== undefined && GIVES_UP.has(first))
+      return this.notice(`${foldHostSet(live)} ${live.length === 1 ? 'gets' : 'get'} keys again`, 'info', 'receivers')
+    this.reportWritten(reports)
   }
 
-  /** Different bytes to different hosts (cursor keys in their modes, macros), reported together. */
-  sendEach(batches: readonly { readonly hosts: readonly string[]; readonly bytes: Uint8Array }[]): void {
+  /** Different bytes to different hosts (cursor keys in their modes, macros), reported together. `skipped`: receivers that get none. */
+  sendEach(
+    batches: readonly { readonly hosts: readonly string[]; readonly bytes: Uint8Array }[],
+    skipped: WriteReport['skipped'] = [],
+  ): void {
     if (this.#isOnPage(batches.flatMap(({ hosts }) => hosts))) return
     for (const { hosts } of batches) this.#expectEcho(hosts)
-    this.reportWritten(this.#write(batches))
+    this.reportWritten([...this.#write(batches), { sent: [], skipped }])
+    if (skipped.length > 0) this.#lateShells.noteMissed(skipped.map(({ host }) => host))
   }
 
   /** Hosts get nothing while a tab covers the shells, not even the rest of what was started before. */
@@ -441,14 +465,21 @@ export class ConsoleApp implements PageContext, Disposable {
     return true
   }
 
+  /** The receivers that get keys now, and did not when these were named: they get nothing of what is meant for these. */
+  joinedSince(named: readonly string[]): WriteReport['skipped'] {
+    const joined = liveReceivers(this.state).filter((host) => !named.includes(host))
+    return joined.map((host) => ({ host, reason: 'it got no keys when the hosts were named' }))
+  }
+
   /** Sends text as a paste: bracketed where the remote program asked for it. */
-  paste(text: string, hosts: readonly string[]): void {
+  paste(text: string, hosts: readonly string[], skipped?: WriteReport['skipped']): void {
     const groups = Map.groupBy(hosts, (host) => this.views.screen(host)?.modes.isBracketedPaste ?? false)
     this.sendEach(
       [...groups].map(([isBracketedPaste, members]) => ({
         hosts: members,
         bytes: encodePaste(text, { isBracketedPaste }),
       })),
+      skipped,
     )
   }
 
@@ -468,12 +499,25 @@ export class ConsoleApp implements PageContext, Disposable {
     const sent = batches.map(({ bytes }, index) => ({ hosts: reports[index]?.sent ?? [], bytes }))
     this.options.onTyped(sent.flatMap(({ hosts }) => hosts))
     this.sessionLog.noteTyped(sent, this.clock.now())
-    for (const { hosts, bytes } of sent) this.#lateShells.noteTyped(hosts, bytes)
+    for (const { hosts, bytes } of sent) {
+      this.#lateShells.noteTyped(hosts, bytes)
+      this.#divergence.noteTyped(hosts, bytes)
+    }
     for (const { hosts } of sent) {
       this.#autoClose.noteTyped(hosts)
       this.loginOutput.noteTyped(hosts)
     }
     return reports
+  }
+
+  #tellLostLines(hosts: readonly string[]): void {
+    const what = `${foldHostSet(hosts)}: connection lost before the last line was answered; it may not have run`
+    this.log(
+      hosts.at(-1) ?? '',
+      'the last line was not answered before the connection was lost; it may not have run',
+      'warning',
+    )
+    this.notice(what, 'warning', 'receivers')
   }
 
   reportWritten(reports: readonly WriteReport[]): void {
@@ -625,10 +669,13 @@ export class ConsoleApp implements PageContext, Disposable {
   }
 
   addHosts(endpoints: readonly Endpoint[]): void {
-    const fresh = endpoints.filter(({ host }) => !this.state.hosts.has(host))
+    const { fresh, taken } = newHosts(endpoints, this.state.hosts, commandLabel(this.state, 'close-host'))
+    const declared = new Set(this.ports.declaredHosts())
     const allReceive = this.state.receivers.size === this.state.hosts.size
     for (const endpoint of fresh) this.ports.fleet.add(endpoint)
     const names = fresh.map(({ host }) => host)
+    // They are reached as hosts.yaml says now.
+    for (const host of names) if (declared.has(host)) this.declaredBefore.delete(host)
     if (fresh.length > 0) {
       this.change((state) => ({
         hosts: this.#inPlaces(
@@ -641,12 +688,8 @@ export class ConsoleApp implements PageContext, Disposable {
       this.ports.fleet.connect(names)
     }
     const who = names.length === 1 ? names[0] : `${names.length} hosts`
-    const already = endpoints.filter(({ host }) => !names.includes(host)).map(({ host }) => host)
-    const parts = [
-      ...(names.length === 0 ? [] : [`added ${who}${allReceive ? '' : ' but not as a receiver'}, connecting`]),
-      ...(already.length === 0 ? [] : [`${foldHostSet(already)} ${already.length === 1 ? 'is' : 'are'} already open`]),
-    ]
-    this.notice(parts.join('; '))
+    const added = names.length === 0 ? [] : [`added ${who}${allReceive ? '' : ' but not as a receiver'}, connecting`]
+    this.notice([...added, ...taken].join('; '))
   }
 
   /** Hosts that come back get their old place; new ones come last. */
@@ -662,11 +705,31 @@ export class ConsoleApp implements PageContext, Disposable {
     return closed.flatMap((host) => this.#closedEndpoints.get(host) ?? [])
   }
 
-  /** Opens the hosts that were closed last. */
-  reopen(): void {
-    const hosts = this.lastClosed
+  /** Opens the hosts that were closed last: as they were connected, or as hosts.yaml says now if it says something else. */
+  async reopen(isWanted: () => boolean): Promise<void> {
+    const closed = this.lastClosed
+    const declared = new Set(this.ports.declaredHosts())
+    const changed = closed.flatMap(({ host }) => (declared.has(host) && this.declaredBefore.has(host) ? [host] : []))
+    const found = changed.length === 0 ? [] : await this.resolveNewHosts(changed.join())
+    if (!isWanted()) return
+    const now = new Map(found.map((endpoint) => [endpoint.host, endpoint]))
     this.#closed.pop()
-    if (hosts.length > 0) this.addHosts(hosts)
+    if (closed.length > 0) this.addHosts(closed.map((endpoint) => now.get(endpoint.host) ?? endpoint))
+  }
+
+  async resolveNewHosts(expression: string): Promise<readonly Endpoint[]> {
+    return await this.ports.resolveNewHosts(expression, (name) => this.state.hosts.has(name))
+  }
+
+  /** What runs beside the shells on these hosts, and ends when they are closed; without `isMeant`, on all hosts. */
+  busyOn(isMeant?: (host: string) => boolean): readonly Busy[] {
+    const { work, forwards } = this
+    const beside = [
+      ...(work.isHeld ? [{ title: work.title(), hosts: work.busyHosts() }] : []),
+      ...Object.values(this.pages).flatMap(({ busy }) => busy),
+    ]
+    const meant = beside.map(({ title, hosts }) => ({ title, hosts: hosts.filter(isMeant ?? (() => true)) }))
+    return [...meant.filter(({ hosts }) => isMeant === undefined || hosts.length > 0), ...forwards.busyOn(isMeant)]
   }
 
   removeHosts(hosts: readonly string[]): void {
@@ -677,7 +740,6 @@ export class ConsoleApp implements PageContext, Disposable {
       this.ports.fleet.remove(host)
       // The fleet does not know it before its endpoint is.
       this.views.remove(host)
-      this.declaredBefore.delete(host)
     }
     const removed = new Set(hosts)
     this.change((state) => {

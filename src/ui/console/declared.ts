@@ -10,7 +10,7 @@ export type DeclaredNames = {
   readonly cluster?: string | undefined
   readonly hosts: readonly string[]
   readonly groups: ReadonlyMap<string, readonly string[]>
-  /** What it says of each host. */
+  /** What it says of the connection to each host. */
   readonly entries?: ReadonlyMap<string, unknown>
   /** What it declares for areas, of each file. */
   readonly sections: readonly unknown[]
@@ -26,25 +26,22 @@ export function takeDeclared(
   const { hosts: open, groups } = app.state
   const [add, close] = (['add-host', 'close-host'] as const).map((id) => commandLabel(app.state, id))
   const added = now.hosts.filter((host) => !before.hosts.includes(host) && !open.has(host))
-  const gone = before.hosts.filter((host) => !now.hosts.includes(host) && open.has(host))
-  const changed = before.hosts.filter((host) => {
-    const [was, is] = [before.entries?.get(host), now.entries?.get(host)]
-    if (!open.has(host) || !now.hosts.includes(host) || isDeepStrictEqual(was, is)) return false
-    const { declaredBefore } = app
-    if (!declaredBefore.has(host)) declaredBefore.set(host, was)
-    // Changed back to what its connection was made with.
-    if (isDeepStrictEqual(declaredBefore.get(host), is)) declaredBefore.delete(host)
-    return declaredBefore.has(host)
-  })
+  const gone = before.hosts.filter((host) => !now.hosts.includes(host))
+  const [stays, left] = [gone.filter((host) => open.has(host)), gone.filter((host) => !open.has(host))]
+  const different = noteChanges(app.declaredBefore, before, now)
+  const changed = now.hosts.filter((host) => open.has(host) && different.has(host))
+  const back = now.hosts.filter((host) => open.has(host) && !before.hosts.includes(host) && !different.has(host))
   const hasGroups = !isDeepStrictEqual(now.groups, groups)
   app.change(() => ({ groups: now.groups }))
   for (const page of Object.values(app.pages)) page.onDeclared?.()
-  if (added.length > 0) app.offered = foldHostSet(added)
+  app.offered = [...new Set([...app.offered, ...added])].filter((host) => now.hosts.includes(host))
   const news = [
     ...(added.length === 0 ? [] : [`${foldHostSet(added)} ${added.length === 1 ? 'is' : 'are'} new: ${add} connects`]),
-    ...(gone.length === 0
+    ...(stays.length === 0
       ? []
-      : [`${foldHostSet(gone)} ${gone.length === 1 ? 'was removed, and stays' : 'were removed, and stay'} open`]),
+      : [`${foldHostSet(stays)} ${stays.length === 1 ? 'was removed, and stays' : 'were removed, and stay'} open`]),
+    ...(left.length === 0 ? [] : [`${foldHostSet(left)} ${left.length === 1 ? 'was' : 'were'} removed`]),
+    ...(back.length === 0 ? [] : [`${foldHostSet(back)} ${back.length === 1 ? 'is' : 'are'} declared again`]),
     ...(changed.length === 0
       ? []
       : [`${foldHostSet(changed)} changed: connect again with ${close}, then ${add} and the name`]),
@@ -55,4 +52,18 @@ export function takeDeclared(
     ...(isDeepStrictEqual(now.sections, before.sections) ? [] : ['areas changed: r on the tab Bring-up checks them']),
   ]
   return news.length === 0 ? undefined : `${file}: ${news.join('; ')}`
+}
+
+/** The hosts of which the file says something new now that is not what they were connected with. `known`: what that was, where it differs. */
+function noteChanges(known: Map<string, unknown>, before: DeclaredNames, now: DeclaredNames): ReadonlySet<string> {
+  const different = new Set<string>()
+  for (const host of new Set([...before.hosts, ...now.hosts])) {
+    const [was, is] = [before.entries?.get(host), now.entries?.get(host)]
+    if (isDeepStrictEqual(was, is)) continue
+    if (!known.has(host)) known.set(host, was)
+    // Changed back to what its connection was made with.
+    if (isDeepStrictEqual(known.get(host), is)) known.delete(host)
+    else different.add(host)
+  }
+  return different
 }

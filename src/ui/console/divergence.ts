@@ -1,8 +1,8 @@
 /**
  * Notices when receivers differ: one is in an editor while others are at a prompt, waits for a password, still runs
- * something, or has lost its shell. Different output of the same command is none of these.
+ * something, has lost its shell, or echoes nothing while the others do. Different output of the same command is none of these.
  */
-import type { Clock } from '../../base/clock.ts'
+import { type Clock, hasPassed, remainingMs } from '../../base/clock.ts'
 import type { Screen } from '../../terminal/headless-screen.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
 import { type ConsoleState, type HostState, isLive, isTrouble } from '../state/console-state.ts'
@@ -144,6 +144,10 @@ export function divergedHosts(hosts: readonly GuardedHost[], comparesTyped: bool
 const GATHER_MS = 250
 /** A host without output for this long is quiet. */
 const QUIET_MS = 200
+/** A host that has echoed nothing for this long does not answer. */
+const SILENT_MS = 3000
+const ESCAPE = 0x1b
+const ENTER = 0x0d
 /** While output never stops, hosts are compared this often, without what was typed. */
 const BUSY_MS = 1500
 
@@ -162,6 +166,9 @@ export class Divergence implements Disposable {
   readonly #checking: ThrottledAction
   readonly #changedMs = new Map<string, number>()
   readonly #homes = new Map<string, string>()
+  /** Of hosts that have not answered what was typed, when that began. */
+  readonly #askedMs = new Map<string, number>()
+  #answerTimer: Disposable | undefined
   #busySinceMs: number | undefined
 
   constructor(options: DivergenceOptions) {
@@ -171,10 +178,19 @@ export class Divergence implements Disposable {
 
   /** The screen of a host changed. */
   noteOutput(host: string): void {
+    this.#askedMs.delete(host)
     this.#changedMs.set(host, this.#options.clock.now())
     // The first prompt may be gone when the hosts are compared.
     if (!this.#homes.has(host)) this.#learnHome(host)
     this.#checking.soon()
+  }
+
+  /** Keys that a host answers if it works: it echoes them. */
+  noteTyped(hosts: readonly string[], bytes: Uint8Array): void {
+    if (bytes[0] === ESCAPE || !bytes.some((byte) => byte === ENTER || (byte >= 0x20 && byte !== 0x7f))) return
+    const nowMs = this.#options.clock.now()
+    for (const host of hosts) if (!this.#askedMs.has(host)) this.#askedMs.set(host, nowMs)
+    this.#awaitAnswers(SILENT_MS)
   }
 
   /** Receivers or shells changed. */
@@ -186,6 +202,7 @@ export class Divergence implements Disposable {
   forget(host: string): void {
     this.#homes.delete(host)
     this.#changedMs.delete(host)
+    this.#askedMs.delete(host)
   }
 
   /** The host's shell waits for a line, and so do at least half of the others, at the same prompt, which have printed since their last key. */
@@ -236,6 +253,26 @@ export class Divergence implements Disposable {
     if (home !== undefined) this.#homes.set(host, home)
   }
 
+  #awaitAnswers(afterMs: number): void {
+    const { clock } = this.#options
+    this.#answerTimer ??= clock.after(afterMs, () => {
+      this.#answerTimer = undefined
+      this.#checking.soon()
+      const left = [...this.#askedMs.values()].map((askedMs) => remainingMs(askedMs, SILENT_MS, clock.now()))
+      const next = Math.min(...left.filter((leftMs) => leftMs > 0))
+      if (Number.isFinite(next)) this.#awaitAnswers(next)
+    })
+  }
+
+  /** It has not answered for a while what at least half of the others have answered, or printed something since. */
+  #isSilent(host: string, hosts: readonly string[]): boolean {
+    const askedMs = this.#askedMs.get(host)
+    if (askedMs === undefined || !hasPassed(askedMs, SILENT_MS, this.#options.clock.now())) return false
+    const others = hosts.filter((name) => name !== host)
+    const answering = others.filter((name) => this.hasChangedSince(name, askedMs))
+    return answering.length > 0 && answering.length * 2 >= others.length
+  }
+
   #check(): void {
     const { clock, state, onDiverged, onChecked } = this.#options
     const nowMs = clock.now()
@@ -249,15 +286,16 @@ export class Divergence implements Disposable {
     }
     this.#busySinceMs = undefined
     // What gets no keys is named as such.
-    const diverged = divergedHosts(
-      receivers.filter(({ host }) => !host.isLate),
-      areQuiet,
-    )
+    const compared = receivers.filter(({ host }) => !host.isLate)
+    const names = compared.map(({ host }) => host.host)
+    const outside = new Set(divergedHosts(compared, areQuiet))
+    const diverged = names.filter((host) => outside.has(host) || this.#isSilent(host, names))
     if (diverged.join('\n') !== current.diverged.join('\n')) onDiverged(diverged)
     onChecked?.()
   }
 
   [Symbol.dispose](): void {
+    this.#answerTimer?.[Symbol.dispose]()
     this.#checking[Symbol.dispose]()
   }
 }

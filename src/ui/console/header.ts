@@ -1,5 +1,6 @@
 /** The header and footer as data, at a given width. Pure. */
 
+import { counted } from '../../base/counted.ts'
 import { clip, clipName, textWidth } from '../../base/text-width.ts'
 import { ageText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
@@ -345,7 +346,7 @@ const commandHint = (state: ConsoleState, id: ActionId, does: string): Hints =>
 function narrowHint(state: ConsoleState): Hints {
   const hint = (does: string): Hints => commandHint(state, 'receive-different', does)
   const before = receiversBeforeDifferent(state)
-  if (before !== undefined && state.receivers.size > 1) return hint(`back to ${before.size} hosts`)
+  if (before !== undefined && state.receivers.size > 1) return hint(`back to ${counted(before.size, 'host')}`)
   const late = lateReceivers(state)
   if (late.length > 0) return commandHint(state, 'receive-all', `also ${clip(foldHostSet(late), NAMES_WIDTH)}`)
   const different = divergedReceivers(state)
@@ -362,7 +363,7 @@ function soloHint(state: ConsoleState): Hints {
   const hint = (does: string): Hints => commandHint(state, 'receive-solo', does)
   // The host that received alone may be gone.
   if (before !== undefined && (receivers.size === 0 || areReceivers(state, hosts)))
-    return hint(`back to ${before.size} hosts`)
+    return hint(`back to ${counted(before.size, 'host')}`)
   if (before === undefined && (receivers.size <= 1 || areReceivers(state, hosts))) return []
   return hint(`only ${hosts.length === 1 ? clipName(first, 12) : clip(foldHostSet(hosts), NAMES_WIDTH)}`)
 }

@@ -428,7 +428,7 @@ export class InputRouter {
     const hosts = receiverList(app.state)
     if (hosts.length === 0) return app.sendTo([], new Uint8Array())
     const lines = text.replace(/\r\n?/g, '\n').split('\n').length
-    if (lines > 1 && hosts.length > 1) return openPaste(app, text)
+    if (lines > 1 && hosts.length > 1) return openPaste(app, { text, isComposed: false })
     app.paste(text, hosts)
   }
 }

@@ -37,6 +37,8 @@ type LateShellsOptions = {
   showsDirectory(host: string): boolean
   /** Its shell waits at a prompt, whatever is typed after it; no program runs in it. */
   isAtPrompt(host: string): boolean
+  /** The connections to these hosts were lost before they showed anything of the last line, to the last of them just now. */
+  onLostLines(hosts: readonly string[]): void
   update(patch: Partial<ConsoleState>): void
 }
 
@@ -61,7 +63,10 @@ export class LateShells {
     const { kind } = shell
     const isLost = kind === 'ended' && shell.end.kind === 'lost'
     const typedMs = this.#typedMs.get(host) ?? 0
-    if (isLost && this.#gotLines.has(host) && !this.#options.hasChangedSince(host, typedMs)) this.#lostLines.add(host)
+    if (isLost && this.#gotLines.has(host) && !this.#options.hasChangedSince(host, typedMs)) {
+      this.#lostLines.add(host)
+      this.#options.onLostLines([...this.#lostLines])
+    }
     if (state.receivers.has(host) && !getsKeysBeside(state, host)) this.#noteLast(host, shell)
     if (kind !== 'open') {
       this.#typedMs.delete(host)
@@ -81,6 +86,12 @@ export class LateShells {
     const isProgram = this.#options.state().lostInput === 'program'
     if (isProgram ? bytes.includes(CTRL_C) : ENDS.has(bytes.at(-1) ?? 0)) this.#endLine()
     else if (!ADDS_NOTHING.test(Buffer.from(bytes).toString('latin1'))) this.#isLineOpen = true
+  }
+
+  /** These did not get what others got, though they have shells. */
+  noteMissed(hosts: readonly string[]): void {
+    this.#setLate((host) => hosts.includes(host), true)
+    this.check()
   }
 
   /** The user wants all receivers to get keys at once. */

@@ -1,11 +1,11 @@
 /** Text that differs from host to host: `%h` name, `%n` number, `%u` user, `%a` address, `%%` a percent sign. */
 
-import { execFile } from 'node:child_process'
 import { counted } from '../../base/counted.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
 import { listDialog, promptDialog } from '../dialogs/prompt-dialog.ts'
 import { type HostState, receiverList } from '../state/console-state.ts'
 import type { ConsoleApp } from './console-app.ts'
+import { runScript } from './script-macro.ts'
 
 export type MacroHost = {
   readonly host: string
@@ -17,16 +17,6 @@ export type MacroHost = {
 export function expandMacro(template: string, { host, number, user, address }: MacroHost): string {
   const values: Readonly<Record<string, string>> = { h: host, n: String(number), u: user, a: address, '%': '%' }
   return template.replace(/%([hnua%])/g, (_, letter: string) => values[letter] ?? '')
-}
-
-/** The environment variables that describe the host to a user's script. */
-export function macroEnvironment(host: MacroHost): Record<string, string> {
-  return {
-    MUSTER_HOST: host.host,
-    MUSTER_NUMBER: String(host.number),
-    MUSTER_USER: host.user,
-    MUSTER_ADDRESS: host.address,
-  }
 }
 
 const PLACEHOLDER = /%[hnua]/
@@ -67,7 +57,7 @@ export function openMacros(app: ConsoleApp): void {
       onSubmit: ({ id }) => {
         if (id === 'template') return openTemplate(app)
         const macro = id.startsWith('macro:') ? macros[Number(id.slice(6))] : undefined
-        if (macro && 'command' in macro) return runScript(app, macro.command)
+        if (macro && 'command' in macro) return runScript(app, macro)
         insertTemplate(app, macro?.text ?? id)
       },
     }),
@@ -92,21 +82,4 @@ function openTemplate(app: ConsoleApp): void {
 
 function insertTemplate(app: ConsoleApp, template: string): void {
   app.sendEach(hostsOf(app).map((host) => ({ hosts: [host.host], bytes: Buffer.from(expandMacro(template, host)) })))
-}
-
-const SCRIPT_LIMIT = { timeout: 10_000, maxBuffer: 64 * 1024 }
-
-/** Runs the user's own program for each host and types its output there, without the final newline and control characters. */
-function runScript(app: ConsoleApp, command: readonly string[]): void {
-  const [file = '', ...args] = command
-  for (const name of receiverList(app.state)) {
-    const host = app.state.hosts.get(name)
-    if (!host) continue
-    const env = { ...app.ports.environment, ...macroEnvironment(host) }
-    execFile(file, args, { ...SCRIPT_LIMIT, env }, (error, stdout) => {
-      if (error) return app.notice(`${file} failed for ${name}: ${error.message.split('\n')[0]}`, 'error')
-      const text = stdout.replace(/\r?\n$/, '').replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, '')
-      app.sendEach([{ hosts: [name], bytes: Buffer.from(text.replaceAll('\n', '\r')) }])
-    })
-  }
 }

@@ -81,6 +81,7 @@ export function openGroups(app: ConsoleApp): void {
 /** Enter alone undoes the last closing. */
 export function openAddHost(app: ConsoleApp): void {
   const closed = foldHostSet(app.lastClosed.map(({ host }) => host))
+  const offered = foldHostSet(app.offered.filter((host) => !app.state.hosts.has(host)))
   app.openDialog(
     promptDialog({
       id: 'add-host',
@@ -88,10 +89,10 @@ export function openAddHost(app: ConsoleApp): void {
       label: 'Host:',
       submitTitle: 'connect',
       // What was closed last comes before what is new: both cannot be what Enter alone opens.
-      ...(closed === '' ? { initial: app.offered } : { fallback: closed }),
+      ...(closed === '' ? { initial: offered } : { fallback: closed }),
       emptyHelp: closed === '' ? [] : [{ text: `Enter alone opens ${closed} again.` }],
       help: [
-        ...(closed === '' || app.offered === '' ? [] : [{ text: `Newly declared: ${app.offered}` }]),
+        ...(closed === '' || offered === '' ? [] : [{ text: `Newly declared: ${offered}` }]),
         { text: 'm9   gpu[05-08]   root@10.0.0.7:2222', tone: 'muted' },
         { text: 'Names from hosts.yaml, aliases from ~/.ssh/config, or user@host:port.', tone: 'muted' },
       ],
@@ -102,10 +103,10 @@ export function openAddHost(app: ConsoleApp): void {
       joinsLines: true,
       staysOpen: true,
       onSubmit: async (text, isOpen) => {
-        if (text === closed) return app.reopen()
-        const endpoints = await app.ports.resolveNewHosts(text)
+        if (text === closed) return await app.reopen(isOpen)
+        const endpoints = await app.resolveNewHosts(text)
         if (!isOpen()) return
-        app.offered = ''
+        app.offered = []
         app.addHosts(endpoints)
       },
     }),
@@ -124,6 +125,7 @@ export function openCloseHost(app: ConsoleApp): void {
   const names = foldHostSet(hosts)
   const hasShell = hosts.some((host) => ['opening', 'open'].includes(app.state.hosts.get(host)?.shell.kind ?? ''))
   const isOne = hosts.length === 1
+  const busy = app.busyOn((host) => hosts.includes(host))
   const what = hasShell
     ? `This hangs up ${isOne ? 'its shell and ends what runs in it' : 'their shells and ends what runs in them'}.`
     : `${isOne ? 'It has' : 'They have'} no shell.`
@@ -131,7 +133,13 @@ export function openCloseHost(app: ConsoleApp): void {
     confirmDialog({
       id: 'close-host',
       title: `Close ${names}?`,
-      lines: [{ text: `${what} hosts.yaml stays as it is.` }],
+      lines: [
+        { text: `${what} hosts.yaml stays as it is.` },
+        ...busy.map(({ title, hosts: on }) => ({
+          text: `This also ends ${clip(title, 36)} on ${clip(foldHostSet(on), 24)}.`,
+          tone: 'warning' as const,
+        })),
+      ],
       yesTitle: `close ${clip(names, 24)}`,
       onYes: () => {
         app.removeHosts(hosts)
@@ -150,6 +158,12 @@ export function openSaveSet(app: ConsoleApp): void {
       ? 'several files are open: a group is saved in a console on one of them'
       : 'no hosts.yaml to write to: start with --hosts FILE'
     return app.notice(why, 'warning', 'key')
+  }
+  const declared = new Set(app.ports.declaredHosts())
+  const others = hosts.filter((host) => !declared.has(host))
+  if (others.length > 0) {
+    const verb = others.length === 1 ? 'is' : 'are'
+    return app.notice(`no group saved: ${foldHostSet(others)} ${verb} not in hosts.yaml`, 'warning', 'key')
   }
   /** Those of a group of this name, if they are others. */
   const replacedBy = (name: string): string | undefined => {
@@ -203,20 +217,20 @@ export function openNoSearch(app: ConsoleApp): void {
   )
 }
 
-export function openPaste(app: ConsoleApp, text = app.pendingPaste): void {
-  const hosts = receiverList(app.state)
-  // Without any, the notice after sending says why.
+export function openPaste(app: ConsoleApp, draft = app.pendingPaste ?? { text: '', isComposed: true }): void {
   const live = liveReceivers(app.state)
+  // Without any, the notice after sending says why.
+  const hosts = live.length === 0 ? receiverList(app.state) : live
   app.openDialog(
     pasteDialog({
-      text,
-      hosts: live.length === 0 ? hosts : live,
+      ...draft,
+      hosts,
       onSend: (reviewed) => {
-        app.pendingPaste = ''
-        app.paste(reviewed, hosts)
+        app.pendingPaste = undefined
+        app.paste(reviewed, hosts, app.joinedSince(hosts))
       },
       onDiscard: (kept) => {
-        app.pendingPaste = kept
+        app.pendingPaste = kept === '' ? undefined : { ...draft, text: kept }
         if (kept !== '') app.notice(`not sent; ${commandLabel(app.state, 'paste')} opens the text again`)
       },
     }),

@@ -12,11 +12,8 @@ const NAMES_WIDTH = 24
 
 /** Quits at once when nothing can run. */
 export function askToQuit(app: ConsoleApp): void {
-  const { work, pages, forwards, ports, state } = app
-  const busy: readonly Busy[] = [
-    ...(work.isHeld ? [{ title: work.title(), hosts: work.busyHosts() }] : []),
-    ...[...Object.values(pages), forwards].flatMap(({ busy: own }) => own),
-  ]
+  const { ports, state } = app
+  const busy = app.busyOn()
   const { shellPrograms } = ports
   const hosts = shellPrograms ? [...state.hosts.values()].filter(isLive).map(({ host }) => host) : []
   if (busy.length === 0 && hosts.length === 0) return app.options.onQuit()

@@ -114,7 +114,10 @@ export class ScrollMode {
   /** What is marked, or else all that is in view. */
   #copy(host: string, screen: Screen): void {
     const marked = this.#selection.host === host ? this.#selection.text() : undefined
-    const text = marked ?? screen.visibleText().join('\n').trimEnd()
+    const top = screen.historyLines - screen.viewOffset
+    const [from, to] = [top, top + screen.rows - 1]
+    const text =
+      marked ?? screen.textBetween({ line: from, column: 0 }, { line: to, column: screen.columns - 1 }).trimEnd()
     if (text === '') return this.#context.notice('nothing to copy', 'warning')
     if (this.#context.copyText(text, `from ${host}`)) this.#selection.clear()
     this.#show(host)

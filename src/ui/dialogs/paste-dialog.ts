@@ -10,6 +10,8 @@ import { closeOnce, type DialogFactory, type DialogLine, editLine, isCancelKey, 
 
 export type PasteOptions = {
   readonly text: string
+  /** It was written here, not pasted. */
+  readonly isComposed: boolean
   readonly hosts: readonly string[]
   onSend(text: string): void
   /** `text` is what was there, so that it can be opened again. */
@@ -52,7 +54,7 @@ const DIALOG_COLUMNS = 100
 const BESIDE_TEXT = 7
 
 export const pasteDialog =
-  ({ text: given, hosts, onSend, onDiscard }: PasteOptions): DialogFactory =>
+  ({ text: given, isComposed, hosts, onSend, onDiscard }: PasteOptions): DialogFactory =>
   ({ onClose, onChange }) => {
     let lines = given.replace(/\r\n?/g, '\n').split('\n')
     let row = lines.length - 1
@@ -150,8 +152,8 @@ export const pasteDialog =
         // A line break at the end does not start another line.
         const sent = lines.length > 1 && lines.at(-1) === '' ? lines.length - 1 : lines.length
         return {
-          id: 'paste-review',
-          title: `${given === '' ? 'Compose for' : `Paste ${counted(sent, 'line')} into`} ${counted(count, 'host')}: ${foldHostSet(hosts)}`,
+          id: isComposed ? 'compose' : 'paste-review',
+          title: `${isComposed ? 'Compose for' : `Paste ${counted(sent, 'line')} into`} ${counted(count, 'host')}: ${foldHostSet(hosts)}`,
           lines: body,
           tone: 'danger',
           keys: [

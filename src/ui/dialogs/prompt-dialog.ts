@@ -131,7 +131,8 @@ export const promptDialog =
     }
   }
 
-const TYPED_AHEAD: readonly DialogLine[] = [
+/** Keys were typed before it was done: the rest of that line must not run in the shells behind it. */
+export const TYPED_AHEAD: readonly DialogLine[] = [
   { text: 'Done. What you typed meanwhile reached no host.', tone: 'warning' },
 ]
 

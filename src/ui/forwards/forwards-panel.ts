@@ -47,11 +47,10 @@ export class ForwardsPanel implements Disposable {
     })
   }
 
-  /** What quitting the console would end. */
-  get busy(): Page['busy'] {
-    const all = this.#forwards.list()
-    if (all.length === 0) return []
-    return [{ title: counted(all.length, 'port forward'), hosts: [...new Set(all.map(({ host }) => host))] }]
+  /** What closing hosts would end; all without `isMeant`. */
+  busyOn(isMeant = (_host: string): boolean => true): Page['busy'] {
+    const hosts = this.#forwards.list().flatMap(({ host }) => (isMeant(host) ? [host] : []))
+    return hosts.length === 0 ? [] : [{ title: counted(hosts.length, 'port forward'), hosts: [...new Set(hosts)] }]
   }
 
   /** The list; without any forward or dashboard there is only the prompt. */

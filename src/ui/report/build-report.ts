@@ -279,7 +279,9 @@ function rendered(part: HostPart, after: string, hide: Hide): Omit<Shown, 'host'
   const answer = [...own, ...rest, ...cut, ...linesOf(end, part)]
   const { lines, isMixed } = withoutAhead(withoutPrompt(withoutPrompts(answer, [before, after]), before, after), part)
   const isElsewhere = part.isAhead && part.isPending && bytes.length === 0
+  const isSilent = part.typed.isEntered && !part.isPending && bytes.length === 0
   const note = [
+    ...(isSilent ? ['[the host did not answer]'] : []),
     ...(isElsewhere ? ['[typed ahead: its output, if any, is with a line before it]'] : []),
     ...(entersFullScreen(head.toString('latin1')) ? ['[a full-screen program ran here]'] : []),
   ]

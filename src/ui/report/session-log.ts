@@ -516,5 +516,9 @@ const EDITOR = EDITOR_STARTS.slice(0, -1)
 
 const isInterrupt = (bytes: Uint8Array): boolean => bytes.length === 1 && bytes[0] === 3
 
+/** Keys of line editors that bring a line or a part of one: Ctrl-N, Ctrl-P, Ctrl-R, Ctrl-S, Ctrl-Y. */
+const RECALLS: ReadonlySet<number> = new Set([0x0e, 0x10, 0x12, 0x13, 0x19])
+
 /** Part of a line; arrows are, too, since they recall lines. */
-const isText = (bytes: Uint8Array): boolean => bytes.some((byte) => byte >= 0x20 && byte !== 0x7f)
+const isText = (bytes: Uint8Array): boolean =>
+  bytes.some((byte) => (byte >= 0x20 && byte !== 0x7f) || RECALLS.has(byte))

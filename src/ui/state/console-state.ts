@@ -276,11 +276,13 @@ export function toggleSolo(state: ConsoleState, hosts: readonly string[]): Chang
   // The host that received alone may be gone.
   if (areReceivers(state, hosts) || (before !== undefined && receivers.size === 0))
     return setReceivers(state, before ?? receivers)
-  return { receivers: known(state, hosts), receiversBeforeSolo: before ?? receivers }
+  // Hosts that already were the receivers before others were selected alone.
+  const isNew = before === undefined || areReceivers({ receivers: before }, hosts)
+  return { receivers: known(state, hosts), receiversBeforeSolo: isNew ? receivers : before }
 }
 
 /** These hosts and no others. */
-export const areReceivers = ({ receivers }: ConsoleState, hosts: readonly string[]): boolean =>
+export const areReceivers = ({ receivers }: Pick<ConsoleState, 'receivers'>, hosts: readonly string[]): boolean =>
   receivers.size === hosts.length && hosts.every((host) => receivers.has(host))
 
 /** These hosts were selected alone for a moment. */

@@ -328,8 +328,18 @@ export class WorkPanel implements Disposable {
     if (work.view.kind !== 'run') return
     const group = selectedGroup(work.view)
     if (group === undefined) return
-    this.#context.change((state) => setReceivers(state, group.hosts))
-    this.takeKeys(false)
+    const { state } = this.#context
+    const closed = group.hosts.filter((host) => !state.hosts.has(host))
+    if (closed.length < group.hosts.length) {
+      this.#context.change((now) => setReceivers(now, group.hosts))
+      this.takeKeys(false)
+    }
+    if (closed.length === 0) return
+    const [verb, them] = closed.length === 1 ? ['is', 'it'] : ['are', 'them']
+    this.#context.notice(
+      `${foldHostSet(closed)} ${verb} closed: ${commandLabel(state, 'add-host')} opens ${them}`,
+      'warning',
+    )
   }
 
   #drawn(): Drawn | undefined {

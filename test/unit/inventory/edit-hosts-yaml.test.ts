@@ -100,6 +100,11 @@ describe('a new entry', () => {
     expect(() => withGroup(lab, 'all', 'm8')).toThrow('all is not a group name')
     expect(() => withGroup('hosts: {a: ', 'b', 'a')).toThrow(/hosts\.yaml:1:/)
   })
+
+  test('names the lines of the file as it is', () => {
+    const broken = 'groups:\n\n\n  web: m9\nhosts: {a: }\n'
+    expect(() => withGroup(broken, 'b', 'a')).toThrow('hosts.yaml:4:8: there is no host m9')
+  })
 })
 
 describe('the file on disk', () => {

@@ -58,6 +58,13 @@ describe('a target of an inventory', () => {
     ])
   })
 
+  test('names a machine given in full by its host alone, unless this is taken', () => {
+    const names = (target: string) =>
+      resolveTarget(inventory, target, { isTaken: (name) => ['m8', 'h1'].includes(name) }).map(({ name }) => name)
+    expect(names('m8,bob@h1,h2:2222')).toEqual(['m8', 'bob@h1', 'h2'])
+    expect(names('ann@m8')).toEqual(['ann@m8'])
+  })
+
   test('with an unknown name suggests the nearest, and how to name a machine outside the inventory', async () => {
     const error = await thrownBy(() => resolveTarget(inventory, 'm11'))
     expect(error.code).toBe('usage')

@@ -84,6 +84,11 @@ describe('a workspace of several files', () => {
     ])
   })
 
+  it('reaches a host in the same way under another user', async () => {
+    const [found] = await workspace().resolve('ann@m2', { isTaken: (name) => name === 'm2' })
+    expect(found).toMatchObject({ host: 'ann@m2', alias: 'm2', address: '10.0.0.2', passwordScope: 'a' })
+  })
+
   it('knows each file with its own names, also after the files have changed', async () => {
     let second = 'hosts: { m1: { address: 10.1.0.1 } }'
     const read = () => [partOf('a', 'hosts: { m1: {}, m2: {} }\ngroups: { fast: m2 }'), partOf('b', second)]
@@ -104,8 +109,24 @@ describe('a workspace of several files', () => {
     expect((await b?.endpoints())?.map(({ host, address }) => [host, address])).toEqual([['m1', '10.1.0.1']])
     second = 'hosts: { m3: { address: 10.1.0.3 } }'
     await declared.reload()
-    expect([...(a?.names ?? [])][0]).toEqual(['m1', 'm1'])
+    // Its pane may be open.
+    expect([...(a?.names ?? [])][0]).toEqual(['m1', 'a/m1'])
     expect((await b?.endpoints())?.map(({ host, address }) => [host, address])).toEqual([['m3', '10.1.0.3']])
+  })
+
+  it('gives a name to no other host, and keeps it when another file gets such a host', async () => {
+    let [first, second] = ['hosts: { m1: {}, m2: {} }', 'hosts: { m3: {} }']
+    const read = () => [partOf('a', first), partOf('b', second)]
+    const declared = new DeclaredHosts(read(), RESOLUTION, async () => read())
+    const names = async (...yaml: [string, string]) => {
+      ;[first, second] = yaml
+      await declared.reload()
+      return declared.names.hosts
+    }
+    expect(declared.names.hosts).toEqual(['m1', 'm2', 'm3'])
+    expect(await names('hosts: { m1: {}, m2: {} }', 'hosts: { m1: {} }')).toEqual(['m1', 'm2', 'b/m1'])
+    expect(await names('hosts: { m1: {} }', 'hosts: { m1: {}, m2: {}, m4: {} }')).toEqual(['m1', 'b/m1', 'b/m2', 'm4'])
+    expect(await names('hosts: { m2: {} }', 'hosts: { m3: {} }')).toEqual(['m2', 'm3'])
   })
 
   it('keeps what it knows when a file cannot be read again', async () => {
@@ -122,6 +143,30 @@ describe('a workspace of several files', () => {
     isBroken = false
     await declared.reload()
     expect((await declared.endpoints()).map(({ host }) => host)).toEqual(['m1', 'm2'])
+  })
+})
+
+describe('what is compared when hosts.yaml has changed', () => {
+  const entry = (name: string, yaml: string) => {
+    const { entries } = new DeclaredHosts(parseHostsYaml(yaml, 'hosts.yaml', []), RESOLUTION).names
+    return entries?.get(name)
+  }
+  const before = entry('m2', 'hosts: { m1: { address: 10.0.0.1 }, m2: { jump: m1, resources: { cpu: 2 } } }')
+
+  it('is what concerns the connection', () => {
+    expect(
+      entry('m2', 'hosts: { m0: {}, m1: { address: 10.0.0.1 }, m2: { jump: m1, resources: { cpu: 4 } } }'),
+    ).toEqual(before)
+    expect(entry('m2', 'hosts: { m1: { address: 10.0.0.1 }, m2: { jump: m1, user: ann } }')).not.toEqual(before)
+  })
+
+  it('includes jump hosts', () => {
+    expect(entry('m2', 'hosts: { m1: { address: 10.0.0.2 }, m2: { jump: m1 } }')).not.toEqual(before)
+    expect(entry('m2', 'hosts: { m1: { address: 10.0.0.1 }, m2: { jump: bob@m1 } }')).not.toEqual(before)
+  })
+
+  it('ends where jump hosts form a loop', () => {
+    expect(entry('m2', 'hosts: { m1: { jump: bob@m2 }, m2: { jump: bob@m1 } }')).toBeDefined()
   })
 })
 

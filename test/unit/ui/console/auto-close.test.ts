@@ -3,7 +3,8 @@ import { expect, it } from 'vitest'
 import type { ShellState } from '../../../../src/ssh/create-fleet.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { footerBars } from '../../../../src/ui/console/header.ts'
-import { createConsoleHarness } from './console-harness.ts'
+import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
+import { createConsoleHarness, idleWork } from './console-harness.ts'
 
 const LEADER = '\x1d'
 
@@ -37,6 +38,25 @@ it('closes shells that end together with one message, and leaves the console ope
   shell(EXIT_0, 'm1', 'm2', 'm3', 'm4')
   clock.advance(6000)
   expect([open(), console.state.notice?.text, quits()]).toEqual(['', 'closed m[1-4]: their shells have ended', 0])
+})
+
+it('waits for a run on the host of the pane', () => {
+  const ends: (() => void)[] = []
+  const work: WorkPort = {
+    ...idleWork,
+    startCommand(_host, _command, { onEnd }) {
+      ends.push(() => onEnd({ kind: 'exit', code: 0 }))
+      return { stop() {}, abandon() {}, pause() {}, resume() {} }
+    },
+  }
+  const { console, clock, fleet, type } = createConsoleHarness({ preferences: { auto_close: 5 }, work })
+  type(`${LEADER}!on m1: sleep 30\r\t`)
+  for (const host of ['m1', 'm2']) fleet.events.emit({ type: 'shell', host, state: EXIT_0 })
+  clock.advance(20_000)
+  expect([...console.state.hosts.keys()]).toEqual(['m1', 'm3', 'm4'])
+  for (const end of ends) end()
+  clock.advance(1000)
+  expect([...console.state.hosts.keys()]).toEqual(['m3', 'm4'])
 })
 
 it('closes nothing without the preference, and nothing that was lost', () => {

@@ -2,11 +2,12 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ChangedFiles } from '../../../../src/ui/console/changed-files.ts'
 import { takeDeclared } from '../../../../src/ui/console/declared.ts'
 import { defaultPreferences } from '../../../../src/ui/preferences.ts'
-import { type ConsoleHarness, createConsoleHarness } from './console-harness.ts'
+import { type ConsoleHarness, createConsoleHarness, endpointOf } from './console-harness.ts'
 
 describe('a file that has changed', () => {
   let directory: string
@@ -110,8 +111,77 @@ describe('hosts.yaml read again', () => {
     // Its connection was made with this.
     expect(takeDeclared(console, 'a.yaml', named('10.0.0.3'), named('10.0.0.2'))).toBeUndefined()
     expect(takeDeclared(console, 'a.yaml', named('10.0.0.2'), named('10.0.0.3'))).toContain('m2 changed')
+  })
+
+  it('decides how a changed host is reached when it is closed and added again', async () => {
+    const resolved: string[] = []
+    const { console, fleet, type } = createConsoleHarness({
+      hosts: ['m1', 'm2'],
+      prompts: {
+        resolveNewHosts: async (text) => {
+          resolved.push(text)
+          return [endpointOf('m2', 77)]
+        },
+      },
+    })
+    const named = (address: string) => ({
+      hosts: ['m1', 'm2'],
+      groups: new Map(),
+      sections: [],
+      entries: new Map([
+        ['m1', {}],
+        ['m2', { address }],
+      ]),
+    })
+    const addresses = () => ['m1', 'm2'].map((host) => fleet.endpoint(host)?.address)
+    takeDeclared(console, 'a.yaml', named('10.9.0.2'), named('10.9.0.77'))
+    console.removeHosts(['m1', 'm2'])
+    type('\x1d+\r')
+    await setImmediate()
+    expect([resolved, addresses()]).toEqual([['m2'], ['10.9.0.1', '10.9.0.77']])
+    // It is now connected as declared.
     console.removeHosts(['m2'])
-    expect(console.declaredBefore.size).toBe(0)
+    type('\x1d+\r')
+    await setImmediate()
+    expect([resolved.length, addresses()]).toEqual([1, ['10.9.0.1', '10.9.0.77']])
+    // Also if it has changed since it was closed.
+    console.removeHosts(['m2'])
+    takeDeclared(console, 'a.yaml', named('10.9.0.77'), named('10.9.0.78'))
+    type('\x1d+m2\r')
+    await setImmediate()
+    expect(resolved).toEqual(['m2', 'm2'])
+  })
+
+  it('reopens a host that it no longer has as it was connected', () => {
+    const { console, fleet, type } = createConsoleHarness({
+      hosts: ['m1', 'm2'],
+      prompts: { declaredHosts: () => ['m1'] },
+    })
+    const entries = new Map([['m2', {}]])
+    const both = { hosts: ['m1', 'm2'], groups: new Map(), sections: [], entries }
+    takeDeclared(console, 'a.yaml', both, { ...both, hosts: ['m1'], entries: new Map() })
+    console.removeHosts(['m2'])
+    type('\x1d+\r')
+    expect(fleet.endpoint('m2')?.address).toBe('10.9.0.2')
+  })
+
+  it('names a host that comes back, and offers none that is gone', () => {
+    const { console, type } = createConsoleHarness({ hosts: ['m1', 'm2'] })
+    const declared = (...hosts: readonly string[]) => ({
+      hosts,
+      groups: new Map(),
+      sections: [],
+      entries: new Map(hosts.map((host) => [host, {}])),
+    })
+    const [first, renamed] = [declared('m1', 'm2'), declared('m8', 'm2')]
+    expect(takeDeclared(console, 'a.yaml', first, renamed)).toBe(
+      'a.yaml: m8 is new: Ctrl-] + connects; m1 was removed, and stays open',
+    )
+    expect(takeDeclared(console, 'a.yaml', renamed, declared('m1', 'm2', 'm9'))).toBe(
+      'a.yaml: m9 is new: Ctrl-] + connects; m8 was removed; m1 is declared again',
+    )
+    type('\x1d+')
+    expect(console.state.mode).toMatchObject({ dialog: { input: { text: 'm9' } } })
   })
 
   it('offers new hosts, takes its groups, and closes nothing', () => {

@@ -312,7 +312,45 @@ describe('panes', () => {
   })
 })
 
+describe('selecting one host alone', () => {
+  test('that was the only receiver before others were, leads back to these', () => {
+    const harness = createConsoleHarness({ hosts: ['m1', 'm2', 'm3'] })
+    const { console } = harness
+    harness.type(`${LEADER}n${LEADER}l${LEADER} `)
+    harness.type('\r')
+    expect(harness.receivers()).toBe('m2')
+    console.change((state) => ({ isFolded: true, equalGroups: [[...state.hosts.keys()]] }))
+    harness.type(`${LEADER}s`)
+    console.change(() => ({ isFolded: false, equalGroups: [], focus: 'm2' }))
+    expect(harness.receivers()).toBe('m1,m2,m3')
+    harness.type(`${LEADER}s`)
+    expect(harness.receivers()).toBe('m2')
+    harness.type(`${LEADER}s`)
+    expect(harness.receivers()).toBe('m1,m2,m3')
+  })
+})
+
 describe('pastes', () => {
+  test('are told from what is composed, also when it is opened again', () => {
+    const harness = createConsoleHarness()
+    const dialog = () => {
+      const { mode } = harness.console.state
+      return mode.kind === 'dialog' ? [mode.dialog.id, mode.dialog.title] : undefined
+    }
+    const composed = ['compose', 'Compose for 4 hosts: m[1-4]']
+    harness.type(`${LEADER}p`)
+    expect(dialog()).toEqual(composed)
+    harness.type('one\rtwo')
+    harness.type('\x1b')
+    harness.type(`${LEADER}p`)
+    expect(dialog()).toEqual(composed)
+    harness.type('\x13')
+    harness.type(paste('one\ntwo'))
+    harness.type('\x1b')
+    harness.type(`${LEADER}p`)
+    expect(dialog()).toEqual(['paste-review', 'Paste 2 lines into 4 hosts: m[1-4]'])
+  })
+
   test('are counted without a line for a line break at the end', () => {
     for (const [text, title] of [
       ['one\ntwo\n', 'Paste 2 lines into 4 hosts'],

@@ -71,6 +71,41 @@ describe('receivers differ when', () => {
   })
 })
 
+describe('a receiver that echoes nothing', () => {
+  const answer = async (harness: ConsoleHarness, ...silent: readonly string[]) => {
+    for (const host of HOSTS) if (!silent.includes(host)) await harness.print(host, `touch x\r\n${prompt(host)}`)
+  }
+
+  it('differs after a while if the others do, until it answers', async () => {
+    const harness = await atPrompts()
+    harness.type('touch x\r')
+    await answer(harness, 'm2')
+    harness.clock.advance(2000)
+    expect(header(harness)).not.toContain('differ')
+    // Another key does not begin the time again.
+    harness.type('\r')
+    for (const host of HOSTS) if (host !== 'm2') await harness.print(host, `\r\n${prompt(host)}`)
+    harness.clock.advance(2000)
+    expect(header(harness)).toContain(' 1 of 6 differs: m2 ')
+    await harness.print('m2', `touch x\r\n${prompt('m2')}\r\n${prompt('m2')}`)
+    rest(harness)
+    expect(header(harness)).not.toContain('differ')
+  })
+
+  it('does not differ if most echo nothing, or if it got keys that need no answer', async () => {
+    const harness = await atPrompts()
+    harness.type('secret')
+    await answer(harness, 'm2', 'm3', 'm4', 'm5')
+    harness.clock.advance(5000)
+    expect(header(harness)).not.toContain('differ')
+    const other = await atPrompts()
+    other.type('\x1b[A\x7f')
+    await answer(other, 'm2')
+    other.clock.advance(5000)
+    expect(header(other)).not.toContain('differ')
+  })
+})
+
 it('a host that was never up does not differ: the header says how many are up', async () => {
   const harness = createConsoleHarness({ hosts: HOSTS, size: { columns: 120, rows: 40 } })
   const { events } = harness.fleet

@@ -63,6 +63,41 @@ async function atPrompts(hosts: readonly string[] = ['m1', 'm2', 'm3', 'm4']) {
   }
 }
 
+it('gets nothing of a reviewed text that named only the others, and no rest of its last line', async () => {
+  const { console, type, lose, comeBack, rest, toM2, got, header, printAll, others } = await atPrompts()
+  lose()
+  type('\x1b[200~cd /srv\necho one\x1b[201~')
+  expect(console.state.mode).toMatchObject({ dialog: { title: 'Paste 2 lines into 3 hosts: m[1,3-4]' } })
+  await comeBack()
+  rest()
+  expect(header()).not.toContain('no keys yet')
+  type('\x13')
+  expect([got('m1'), toM2()]).toEqual(['cd /srv\recho one', ''])
+  expect(console.state.notice?.text).toBe('sent to 3 of 4, not to m2: it got no keys when the hosts were named')
+  type('; rm *\r')
+  expect(toM2()).toBe('')
+  await printAll(others, (host) => `cd /srv\r\n${prompt(host, '/srv')}echo one; rm *\r\n${prompt(host, '/srv')}`)
+  expect(header()).toContain('no keys yet: m2')
+  type('\x1da')
+  type('x')
+  expect(toM2()).toBe('x')
+})
+
+it('is named if it lost its connection before it answered the last line', async () => {
+  const { console, type, rest, lose, printAll } = await atPrompts()
+  type('touch /x\r')
+  await printAll(['m1', 'm4'], (host) => `touch /x\r\n${prompt(host)}`)
+  rest()
+  lose(['m2', 'm3'])
+  expect(console.state.notice?.text).toBe(
+    'm[2-3]: connection lost before the last line was answered; it may not have run',
+  )
+  const text = 'the last line was not answered before the connection was lost; it may not have run'
+  expect(console.state.log.filter((line) => line.text === text).map(({ host }) => host)).toEqual(['m2', 'm3'])
+  lose(['m4'])
+  expect(console.state.log.filter((line) => line.text === text)).toHaveLength(2)
+})
+
 it('gets keys again with the next line, after the line that it lost a part of', async () => {
   const { type, comeBack, rest, toM2, header, footer, printAll, others, console } = await atPrompts()
   type('echo never ')
@@ -281,7 +316,7 @@ describe('when all receivers have lost the beginning of a line', () => {
   })
 
   it('text for a full-screen program that was lost goes nowhere until Ctrl-C, however many lines it has', async () => {
-    const { type, comeBack, fleet, printAll, header } = await atPrompts()
+    const { type, comeBack, fleet, printAll, header, console } = await atPrompts()
     type('vim x\r')
     await printAll(names, () => '\x1b[?1049h\x1b[2Jsome text')
     await comeBack(names)
@@ -289,6 +324,7 @@ describe('when all receivers have lost the beginning of a line', () => {
     expect([...fleet.received]).toEqual([])
     expect(header()).toContain(' TYPING INTO NO HOST until Ctrl-C ')
     type('\x03')
+    expect(console.state.notice?.text).toBe('m[1-4] get keys again')
     expect([...fleet.received]).toEqual([])
     expect(header()).toContain(' TYPING INTO ALL 4: ')
   })
@@ -325,6 +361,7 @@ describe('when all receivers have lost the beginning of a line', () => {
     type('ls\r')
     expect([...fleet.received]).toEqual([])
     type('x\x03')
+    expect(console.state.notice?.text).toMatch(/^not sent to m/)
     type('ls\r')
     expect([...fleet.received.values()]).toEqual(['ls\r', 'ls\r', 'ls\r', 'ls\r'])
     expect(header()).toContain(' TYPING INTO ALL 4: ')

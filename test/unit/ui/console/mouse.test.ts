@@ -141,6 +141,14 @@ describe('dragging', () => {
     expect(harness.console.state.notice?.text).toBe('copied 2 lines from m1')
   })
 
+  it('so does scroll mode, of all that is in view', async () => {
+    const harness = createConsoleHarness({ hosts: ['m1'], size: { columns: 22, rows: 10 } })
+    await harness.print('m1', '0123456789012345678901234\r\nend')
+    harness.type(`${LEADER}[`)
+    harness.type('y')
+    expect(copied(harness)).toEqual(['0123456789012345678901234\nend'])
+  })
+
   it('follows its lines while output scrolls, also out of the history', async () => {
     const harness = createConsoleHarness({
       hosts: ['m1'],

@@ -272,6 +272,14 @@ describe('a prompt that failed', () => {
 })
 
 describe('the name of a group', () => {
+  it('is not asked for hosts that hosts.yaml does not have', () => {
+    const saveGroup = () => expect.unreachable()
+    const harness = createConsoleHarness({ prompts: { saveGroup, declaredHosts: () => ['m1', 'm2'] } })
+    harness.type(`${LEADER}w`)
+    expect(dialogOf(harness)).toBeUndefined()
+    expect(harness.console.state.notice?.text).toBe('no group saved: m[3-4] are not in hosts.yaml')
+  })
+
   it('that other hosts have is written only with a second Enter', async () => {
     const saved: unknown[] = []
     const saveGroup = async (...words: readonly unknown[]) => {

@@ -140,7 +140,7 @@ describe('closing a host', () => {
 
   it('is undone by Enter alone also while hosts.yaml has a new host', () => {
     const harness = createConsoleHarness({ hosts: HOSTS })
-    harness.console.offered = 'm8'
+    harness.console.offered = ['m8']
     harness.type(`${LEADER}+`)
     expect(view(harness)?.input?.text).toBe('m8')
     harness.type('\x1b')

@@ -231,7 +231,7 @@ describe('the header', () => {
     [`${LEADER}[`, 'SCROLL m1'],
     [`${LEADER}[/`, 'SEARCH'],
     [`${LEADER}/`, 'HOST SET'],
-    [`${LEADER}p`, 'PASTE REVIEW'],
+    [`${LEADER}p`, 'COMPOSE'],
     [`${LEADER}x`, 'CLOSE HOST'],
     [`${LEADER}3`, 'NETWORK'],
     [`${LEADER}3${LEADER}`, 'COMMAND'],
@@ -313,7 +313,7 @@ describe('whatever is typed', () => {
           const before = received(harness)
           harness.type(input)
           // Two dialogs send what they hold, and the leader twice is typed: that is what they are for.
-          const sends = mode.kind === 'dialog' && /^(paste-review|macros|macro-text)$/.test(mode.dialog.id)
+          const sends = mode.kind === 'dialog' && /^(paste-review|compose|macros|macro-text)$/.test(mode.dialog.id)
           const isLeader = mode.kind === 'leader' && input.startsWith(LEADER) && tab === 'shells'
           if (isElsewhere && isOneKey && !sends && !isLeader) expect(received(harness)).toBe(before)
         }

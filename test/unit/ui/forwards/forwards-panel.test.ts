@@ -44,7 +44,7 @@ it('adds a forward of the focused host, lists it, closes it, and counts it when 
   expect(lines()).toEqual([`m1: 127.0.0.1:${port} → localhost:80`])
   harness.type('\r')
   await shows(/^m1 {2}127\.0\.0\.1:\d+ → localhost:80$/m)
-  expect(harness.console.forwards.busy).toEqual([{ title: '1 port forward', hosts: ['m1'] }])
+  expect(harness.console.forwards.busyOn()).toEqual([{ title: '1 port forward', hosts: ['m1'] }])
   harness.type('\x1b')
   harness.type(`${LEADER}q`)
   expect(dialog()?.title).toBe('Quit and end 1 port forward?')
@@ -52,7 +52,7 @@ it('adds a forward of the focused host, lists it, closes it, and counts it when 
   harness.type(`${LEADER}tx`)
   await shows(/^None\./)
   expect(harness.console.state.notice?.text).toMatch(/^closed m1: http:\/\/127\.0\.0\.1:\d+\/ → localhost:80$/)
-  expect(harness.console.forwards.busy).toEqual([])
+  expect(harness.console.forwards.busyOn()).toEqual([])
   expect(harness.got('m1')).toBe('')
 })
 
@@ -87,7 +87,7 @@ it('asks before it closes a forward with an open connection', async () => {
   await shows(/→ localhost:80$/m)
   harness.type('xy')
   await shows(/^None\./)
-  expect(harness.console.forwards.busy).toEqual([])
+  expect(harness.console.forwards.busyOn()).toEqual([])
 })
 
 it('keeps what was typed when the port cannot be had, and says why', async () => {
@@ -149,7 +149,7 @@ it('closes the forwards of a host that is removed', async () => {
   harness.type(`${LEADER}ta${await usedPort()}:80\r`)
   await shows(/^m1 /m)
   harness.console.removeHosts(['m1'])
-  expect(harness.console.forwards.busy).toEqual([])
+  expect(harness.console.forwards.busyOn()).toEqual([])
 })
 
 it('reads hosts before a colon, or first as after muster forward', () => {

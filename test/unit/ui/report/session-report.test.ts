@@ -59,6 +59,20 @@ it('folds equal output, says which hosts differ, and leaves prompts out', async 
   expect(names.map((name) => statSync(join(folder, name)).mode & 0o777)).toEqual([0o600, 0o600])
 })
 
+it('says that a host did not answer, with or without a new shell after that', async () => {
+  const { prompts, report, type, print, fleet } = harness()
+  await prompts()
+  for (const line of ['true', 'date']) {
+    type(`${line}\r`)
+    for (const host of ['m1', 'm2']) await print(host, `${line}\r\n\x1b[?2004l\r\x1b[?2004h${host}# `)
+    if (line === 'true') fleet.events.emit({ type: 'shell', host: 'm3', state: { kind: 'opening' } })
+    if (line === 'true') await print('m3', '\x1b[?2004hm3# ')
+  }
+  const { markdown } = await report()
+  expect(markdown.match(/\*\*m\\\[1-2\\\] \(2\)\*\*\n\nno output/g)).toHaveLength(2)
+  expect(markdown.match(/\*\*m3 \(1\)\*\*\n\n```\n\[the host did not answer\]\n```/g)).toHaveLength(2)
+})
+
 describe('a line that was typed ahead', () => {
   const all = ['m1', 'm2', 'm3']
   const ahead = async (echoOf: (host: string) => readonly [early: string, late: string]) => {
@@ -547,6 +561,49 @@ it('has a recalled line as most hosts show it, and the line of a host that shows
   ])
   expect(markdown).toContain('**m1 (1)**\n\n```\n[line on this host: rm -rf /]\ndone\n```')
   expect(markdown).toContain('**m2 (1)**\n\n```\n[line on this host: echo m2]\ndone\n```')
+})
+
+describe('a line that was searched for with Ctrl-R', () => {
+  const all = ['m1', 'm2', 'm3']
+  /** As bash prints it. */
+  const search = async ({ type, print }: ReturnType<typeof harness>) => {
+    type('\x12')
+    for (const host of all) await print(host, "\r(reverse-i-search)`': ")
+    type('up')
+    for (const host of all) await print(host, "\b\b\bup': echo the \x1b[7mup\x1b[27mtime\b\b\b\b\b\b")
+  }
+
+  it('is a recalled line, and what was searched for is no password', async () => {
+    const test = harness()
+    const { prompts, run, report, type, print } = test
+    await prompts()
+    await run('echo the uptime', () => 'the uptime\r\n')
+    await search(test)
+    type('\r')
+    for (const host of all)
+      await print(
+        host,
+        `\r\x1b[K${host}# echo the uptime\b\b\b\b\b\b\r\n\x1b[?2004l\rthe uptime\r\n\x1b[?2004h${host}# `,
+      )
+    const { markdown } = await report()
+    expect(markdown).not.toContain('not shown')
+    expect(titlesOf(markdown)).toEqual(['` echo the uptime `', '` echo the uptime `'])
+    expect(markdown.match(/\*\*m\\\[1-3\\\] \(3\)\*\*\n\n```\nthe uptime\n```/g)).toHaveLength(2)
+  })
+
+  it('and given up, leaves the line that is typed instead', async () => {
+    const test = harness()
+    const { prompts, run, report, type, print } = test
+    await prompts()
+    await run('echo the uptime', () => 'the uptime\r\n')
+    await search(test)
+    type('\x07')
+    for (const host of all) await print(host, `\r${host}# \x1b[K`)
+    await run('echo fin', () => 'fin\r\n')
+    const { markdown } = await report()
+    expect(markdown).not.toContain('not shown')
+    expect(titlesOf(markdown)).toEqual(['` echo the uptime `', '` echo fin `'])
+  })
 })
 
 it('leaves out an arrow where there is no line to recall', async () => {

@@ -102,6 +102,25 @@ const reported = ({ console }: ConsoleHarness) =>
   )
 
 describe('the panel of a run', () => {
+  it('is named before a host on which it still runs is closed, and keeps the receivers if its hosts are closed', () => {
+    const { harness, work } = open()
+    const { console } = harness
+    harness.type(`${LEADER}!on m[1-2]: sleep 30\r`)
+    harness.type('\t')
+    end(work, 'm2', '')
+    harness.type(`${LEADER}x`)
+    expect(console.state.mode).toMatchObject({
+      dialog: { lines: [{}, { text: 'This also ends “sleep 30” on m1.', tone: 'warning' }] },
+    })
+    harness.type('y')
+    end(work, 'm1', '')
+    console.removeHosts(['m2'])
+    harness.type(`${LEADER}ot`)
+    expect(harness.receivers()).toBe('m3,m4')
+    expect(console.state.notice?.text).toBe('m[1-2] are closed: Ctrl-] + opens them')
+    expect(console.state.panel?.hasKeys).toBe(true)
+  })
+
   it('starts on the receivers and takes the keys; no host receives any', () => {
     const { harness, work } = open()
     harness.type(`${LEADER} `)

@@ -1,0 +1,150 @@
+/**
+ * A macro whose text a program of the user prints, for each host. While it runs, its dialog has the keys: receivers, tabs and what is
+ * typed stay as they were when it was chosen. Text of several lines, which the user has not seen, is shown first.
+ */
+import { type ExecFileException, execFile } from 'node:child_process'
+import { basename } from 'node:path'
+import { fileReason, sentenceOf } from '../../base/errors.ts'
+import { formatBytes } from '../../base/format-bytes.ts'
+import { printable } from '../../base/printable.ts'
+import { clip } from '../../base/text-width.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import { closeOnce, type DialogFactory, type DialogLine, isCancelKey } from '../dialogs/dialog.ts'
+import { TYPED_AHEAD } from '../dialogs/prompt-dialog.ts'
+import { type HostState, liveReceivers } from '../state/console-state.ts'
+import type { ConsoleApp } from './console-app.ts'
+
+export type ScriptMacro = { readonly name: string; readonly command: readonly string[] }
+
+type Output = { readonly host: string } & ({ readonly text: string } | { readonly reason: string })
+
+const SCRIPT_LIMIT = { timeout: 10_000, maxBuffer: 64 * 1024 }
+
+export function runScript(app: ConsoleApp, macro: ScriptMacro): void {
+  const hosts = liveReceivers(app.state)
+  // Says why there are none.
+  if (hosts.length === 0) return app.sendToReceivers(new Uint8Array())
+  app.openDialog(scriptDialog(app, macro, hosts))
+}
+
+const scriptDialog =
+  (app: ConsoleApp, { name, command }: ScriptMacro, hosts: readonly string[]): DialogFactory =>
+  ({ onClose, onChange }) => {
+    const id = 'macro-script'
+    const stop = new AbortController()
+    const closing = closeOnce(onClose)
+    let outputs: readonly Output[] | undefined
+    let isTypedAhead = false
+    let isDone = false
+    const close = (): void => {
+      stop.abort()
+      closing()
+    }
+    const insert = (found: readonly Output[]): void => {
+      isDone = true
+      if (isTypedAhead) onChange()
+      else close()
+      insertOutputs(app, hosts, found)
+    }
+    const known = hosts.flatMap((host) => app.state.hosts.get(host) ?? [])
+    const run = async (): Promise<void> => {
+      const found = await Promise.all(known.map((host) => outputOf(app, host, command, stop.signal)))
+      if (stop.signal.aborted) return
+      outputs = found
+      if (found.some((output) => 'text' in output && output.text.includes('\n'))) onChange()
+      else insert(found)
+    }
+    run().catch((error: unknown) => {
+      close()
+      app.notice(`${name}: ${sentenceOf(error)}`, 'error')
+    })
+    return {
+      view({ rows }) {
+        if (isDone) return { id, title: name, lines: TYPED_AHEAD, keys: [['Enter', 'close']] }
+        if (outputs === undefined) {
+          const lines: readonly DialogLine[] = [{ text: `Its program runs for ${foldHostSet(hosts)} …`, tone: 'muted' }]
+          return { id, title: name, lines, keys: [['Esc', 'cancel']] }
+        }
+        const lines = outputs.flatMap(outputLines)
+        const most = Math.max(2, rows - 10)
+        const left = lines.length - most
+        return {
+          id,
+          title: `Type this into ${foldHostSet(hosts)}?`,
+          lines: [
+            { text: 'Each line but the last one of a host is entered.', tone: 'muted' },
+            ...lines.slice(0, most),
+            ...(left > 0 ? [{ text: `… and ${left} more`, tone: 'muted' as const }] : []),
+          ],
+          tone: 'danger',
+          keys: [
+            ['y', 'type'],
+            ['Esc', 'cancel'],
+          ],
+        }
+      },
+      key(label) {
+        if (isCancelKey(label) || (isDone && label === 'Enter')) close()
+        else if (outputs === undefined) isTypedAhead = true
+        else if (!isDone && (label === 'y' || label === 'Y')) {
+          isTypedAhead = false
+          insert(outputs)
+        }
+      },
+      paste() {
+        if (outputs === undefined) isTypedAhead = true
+      },
+      cancel: close,
+    }
+  }
+
+function outputLines(output: Output): readonly DialogLine[] {
+  if ('reason' in output) return [{ text: printable(`${output.host}: ${output.reason}`), tone: 'error' }]
+  const [first = '', ...others] = output.text.split('\n')
+  return [{ text: printable(`${output.host}: ${first}`) }, ...others.map((line) => ({ text: printable(`  ${line}`) }))]
+}
+
+function insertOutputs(app: ConsoleApp, hosts: readonly string[], outputs: readonly Output[]): void {
+  const failed = outputs.flatMap((output) => ('reason' in output ? [output] : []))
+  app.sendEach(
+    outputs.flatMap((output) =>
+      'text' in output ? [{ hosts: [output.host], bytes: Buffer.from(output.text.replaceAll('\n', '\r')) }] : [],
+    ),
+    [...failed, ...app.joinedSince(hosts)],
+  )
+}
+
+/** The environment variables that describe the host to a program. */
+const macroEnvironment = ({ host, number, user, address }: HostState): Readonly<Record<string, string>> => ({
+  MUSTER_HOST: host,
+  MUSTER_NUMBER: String(number),
+  MUSTER_USER: user,
+  MUSTER_ADDRESS: address,
+})
+
+function failureOf(error: ExecFileException, stderr: string): string {
+  const { code, killed, signal } = error
+  if (String(code) === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER')
+    return `printed more than ${formatBytes(SCRIPT_LIMIT.maxBuffer)}`
+  if (killed) return `took longer than ${SCRIPT_LIMIT.timeout / 1000} s`
+  if (typeof code === 'string') return `cannot be started: ${fileReason(error)}`
+  const end = signal ? `was ended by ${signal}` : `failed (exit ${code})`
+  const words = clip(stderr.trim().split('\n').at(-1)?.trim() ?? '', 80)
+  return words === '' ? end : `${end}: ${words}`
+}
+
+/** Without the final newline and control characters. */
+const outputOf = (
+  app: ConsoleApp,
+  known: HostState,
+  [file = '', ...args]: readonly string[],
+  signal: AbortSignal,
+): Promise<Output> =>
+  new Promise((resolve) => {
+    const { host } = known
+    const env = { ...app.ports.environment, ...macroEnvironment(known) }
+    execFile(file, args, { ...SCRIPT_LIMIT, env, signal }, (error, stdout, stderr) => {
+      if (error) return resolve({ host, reason: `${basename(file)} ${failureOf(error, stderr)}` })
+      resolve({ host, text: stdout.replace(/\r?\n$/, '').replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, '') })
+    })
+  })
