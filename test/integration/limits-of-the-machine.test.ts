@@ -130,6 +130,30 @@ describe('the program on a machine with limits', () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
   })
 
+  describe.skipIf(!requirement('ssh', 'namespaces'))('with a full disk', () => {
+    /** In an empty directory with so much room; `after`: for sh, what to look at then. */
+    const withRoomFor = (kib: number, command: string, after: string) =>
+      muster(
+        `mkdir -p "$HOME/tiny"; exec unshare --mount sh -c '
+          mount -t tmpfs -o size=${kib}k tmpfs "$HOME/tiny" && cd "$HOME/tiny" || exit
+          "$@" --hosts "$HOME/ssh2.yaml" ${command}; code=$?; ${after}; exit $code' sh "$@"`,
+        '',
+        environment,
+      )
+
+    it('a recording stops at a whole line, and the watching goes on', async () => {
+      const { code, stdout, stderr } = await withRoomFor(
+        4,
+        'net watch m[1-32] --count 1 --record samples.jsonl >/dev/null',
+        'cat samples.jsonl',
+      )
+      expect(stderr).toBe('muster: recording stopped: cannot write samples.jsonl: no space left on the device\n')
+      expect(code).toBe(1)
+      for (const line of stdout.trimEnd().split('\n'))
+        expect(JSON.parse(line)).toMatchObject({ cores: expect.any(Number) })
+    })
+  })
+
   describe.skipIf(!requirement('ssh'))('with 64 hosts behind SSH', () => {
     // Between the least that Node starts with and the least for one host.
     it.each([24, 28, 32, 36])('says plainly that %d open files are too few', async (limit) => {
