@@ -79,8 +79,13 @@ export class DeclaredHosts {
       cluster,
       hosts: hosts.map(({ name }) => name),
       groups,
-      // Its number changes with the hosts above it.
-      entries: new Map(hosts.map(({ number: _, ...host }) => [host.name, host])),
+      // Its number changes with the hosts above it, and a console keeps its connections as long as it runs.
+      entries: new Map(
+        hosts.map(({ number: _, persistMs: __, resources, labels, ...connection }) => [
+          connection.name,
+          { connection, forJobs: { resources, labels } },
+        ]),
+      ),
       sections,
     }
   }

@@ -10,8 +10,8 @@ export type DeclaredNames = {
   readonly cluster?: string | undefined
   readonly hosts: readonly string[]
   readonly groups: ReadonlyMap<string, readonly string[]>
-  /** What it says of each host. */
-  readonly entries?: ReadonlyMap<string, unknown>
+  /** What it says of each host: how it is reached, and what it has for jobs. */
+  readonly entries?: ReadonlyMap<string, { readonly connection: unknown; readonly forJobs?: unknown }>
   /** What it declares for areas, of each file. */
   readonly sections: readonly unknown[]
 }
@@ -27,9 +27,13 @@ export function takeDeclared(
   const [add, close] = (['add-host', 'close-host'] as const).map((id) => commandLabel(app.state, id))
   const added = now.hosts.filter((host) => !before.hosts.includes(host) && !open.has(host))
   const gone = before.hosts.filter((host) => !now.hosts.includes(host) && open.has(host))
-  const changed = before.hosts.filter((host) => {
-    const [was, is] = [before.entries?.get(host), now.entries?.get(host)]
-    if (!open.has(host) || !now.hosts.includes(host) || isDeepStrictEqual(was, is)) return false
+  const kept = before.hosts.filter((host) => open.has(host) && now.hosts.includes(host))
+  const changedForJobs = kept.filter(
+    (host) => !isDeepStrictEqual(before.entries?.get(host)?.forJobs, now.entries?.get(host)?.forJobs),
+  )
+  const changed = kept.filter((host) => {
+    const [was, is] = [before, now].map(({ entries }) => entries?.get(host)?.connection)
+    if (isDeepStrictEqual(was, is)) return false
     const { declaredBefore } = app
     if (!declaredBefore.has(host)) declaredBefore.set(host, was)
     // Changed back to what its connection was made with.
@@ -48,6 +52,11 @@ export function takeDeclared(
     ...(changed.length === 0
       ? []
       : [`${foldHostSet(changed)} changed: connect again with ${close}, then ${add} and the name`]),
+    ...(changedForJobs.length === 0
+      ? []
+      : [
+          `resources or labels of ${foldHostSet(changedForJobs)} changed: a running scheduler uses them once restarted`,
+        ]),
     ...(hasGroups ? ['groups changed'] : []),
     ...(now.cluster === before.cluster
       ? []

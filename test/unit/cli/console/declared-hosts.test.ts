@@ -23,6 +23,17 @@ const workspace = () =>
     RESOLUTION,
   )
 
+it('tells how a host is reached from what it has for jobs', () => {
+  const more = 'port: 2222, persist: 60, resources: { cpu: 2 }, labels: { rack: 3 }'
+  const { inventory } = partOf('a', `hosts: { m1: { address: 10.0.0.1, ${more} } }`)
+  expect([...new DeclaredHosts(inventory, RESOLUTION).names.entries.values()]).toEqual([
+    {
+      connection: { name: 'm1', address: '10.0.0.1', port: 2222 },
+      forJobs: { resources: { cpu: 2 }, labels: { rack: '3' } },
+    },
+  ])
+})
+
 describe('a workspace of several files', () => {
   it('prefixes a host with its file only if two files have it, and makes each file a group', () => {
     const { inventory } = workspace()

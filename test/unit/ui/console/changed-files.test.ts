@@ -99,8 +99,8 @@ describe('hosts.yaml read again', () => {
       groups: new Map(),
       sections: [],
       entries: new Map([
-        ['m1', { address: '10.0.0.1' }],
-        ['m2', { address }],
+        ['m1', { connection: { address: '10.0.0.1' } }],
+        ['m2', { connection: { address } }],
       ]),
     })
     expect(takeDeclared(console, 'a.yaml', named('10.0.0.2'), named('10.0.0.2'))).toBeUndefined()
@@ -111,6 +111,25 @@ describe('hosts.yaml read again', () => {
     expect(takeDeclared(console, 'a.yaml', named('10.0.0.3'), named('10.0.0.2'))).toBeUndefined()
     expect(takeDeclared(console, 'a.yaml', named('10.0.0.2'), named('10.0.0.3'))).toContain('m2 changed')
     console.removeHosts(['m2'])
+    expect(console.declaredBefore.size).toBe(0)
+  })
+
+  it('asks for no new connection where only what a host has for jobs has changed', () => {
+    const { console } = createConsoleHarness({ hosts: ['m1', 'm2', 'm3'] })
+    const named = (cpu: number) => ({
+      hosts: ['m1', 'm2', 'm3', 'm4'],
+      groups: new Map(),
+      sections: [],
+      entries: new Map(
+        ['m1', 'm2', 'm3', 'm4'].map((name) => [
+          name,
+          { connection: { name }, forJobs: { resources: { cpu: name === 'm3' ? 1 : cpu } } },
+        ]),
+      ),
+    })
+    expect(takeDeclared(console, 'a.yaml', named(1), named(2))).toBe(
+      'a.yaml: resources or labels of m[1-2] changed: a running scheduler uses them once restarted',
+    )
     expect(console.declaredBefore.size).toBe(0)
   })
 
