@@ -1,5 +1,6 @@
 /** Whether output has colours: one decision for the console and for every verb. */
 import { styleText } from 'node:util'
+import { printable } from '../../base/printable.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { isDumb } from './dumb-terminal.ts'
 
@@ -26,4 +27,11 @@ export function painterOf({ color }: GlobalOptions, { stdout, environment }: Cli
   return isColoured(color, environment, stdout.isTTY === true)
     ? (format, text) => styleText(format, text, { validateStream: false })
     : undefined
+}
+
+/** A line for stderr that is Muster's own among output of hosts, which cannot be bold. */
+export function ownLine(text: string, { color }: GlobalOptions, { stderr, environment }: CliContext): string {
+  const line = `muster: ${printable(text)}`
+  const isBold = isColoured(color, environment, stderr.isTTY === true)
+  return `${isBold ? styleText('bold', line, { validateStream: false }) : line}\n`
 }
