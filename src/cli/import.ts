@@ -3,6 +3,7 @@ import { statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
 import { Argument, Option } from 'commander'
+import { counted } from '../base/counted.ts'
 import { defined } from '../base/defined.ts'
 import { fileReason, MusterError, messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
@@ -99,7 +100,7 @@ line by line.
         hint: 'Add --yes to replace it, or name another file.',
       })
     }
-    const what = 'hosts' in result ? `: ${result.hosts} hosts` : ' written'
+    const what = 'hosts' in result ? `: ${counted(result.hosts, 'host')}` : ' written'
     notice(context, `${printable(options.output)}${what}\n`)
     await keepPreferences()
     return EXIT.ok

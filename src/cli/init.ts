@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
+import { counted } from '../base/counted.ts'
 import { MusterError } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import { writeFileAtomically } from '../inventory/edit-hosts-yaml.ts'
@@ -60,7 +61,7 @@ tools.
       throw new MusterError('usage', `${file} already exists`, {
         hint: 'Add --yes to replace it, --output FILE to write another one, or -o - to see what would be written.',
       })
-    const count = hosts.length === 1 ? '1 host' : `${hosts.length} hosts`
+    const count = counted(hosts.length, 'host')
     notice(context, `${file}: ${count}, ${foldHostSet(hosts.map(({ name }) => name))}. Next: muster hosts --check\n`)
     return EXIT.ok
   },

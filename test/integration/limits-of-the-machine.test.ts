@@ -130,6 +130,55 @@ describe('the program on a machine with limits', () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
   })
 
+  describe.skipIf(!requirement('ssh', 'namespaces'))('with a full disk', () => {
+    /** In an empty directory with so much room; `after`: for sh, what to look at then. */
+    const withRoomFor = (kib: number, command: string, after: string) =>
+      muster(
+        `mkdir -p "$HOME/tiny"; exec unshare --mount sh -c '
+          mount -t tmpfs -o size=${kib}k tmpfs "$HOME/tiny" && cd "$HOME/tiny" || exit
+          "$@" --hosts "$HOME/ssh2.yaml" ${command}; code=$?; ${after}; exit $code' sh "$@"`,
+        '',
+        environment,
+      )
+
+    it('a recording stops at a whole line, and the watching goes on', async () => {
+      const { code, stdout, stderr } = await withRoomFor(
+        4,
+        'net watch m[1-32] --count 1 --record samples.jsonl >/dev/null',
+        'cat samples.jsonl',
+      )
+      expect(stderr).toBe('muster: recording stopped: cannot write samples.jsonl: no space left on the device\n')
+      expect(code).toBe(1)
+      for (const line of stdout.trimEnd().split('\n'))
+        expect(JSON.parse(line)).toMatchObject({ cores: expect.any(Number) })
+    })
+
+    const noRoom = () => `muster: cannot keep the output in ${directory}/tiny/o: no space left on the device\n`
+    const noFiles = 'muster: no output files for m1: the output is incomplete\n'
+
+    it('a command whose output does not fit is stopped, its host is reported and has no files', async () => {
+      const { code, stdout, stderr } = await withRoomFor(
+        16,
+        'run m1 --out o -- "head -c 30000 /dev/zero; sleep 60"',
+        'ls -A o',
+      )
+      const stopped = 'muster: stopping the command on the hosts\nmuster: m1: cancelled\nmuster: 1 host: 1 cancelled\n'
+      expect(stderr).toBe(noRoom() + stopped + noFiles)
+      expect([code, stdout]).toEqual([1, ''])
+    })
+
+    it('a host has both files or none, and the run starts on no more hosts', async () => {
+      const { code, stdout, stderr } = await withRoomFor(
+        16,
+        'run m1,m2 --serial 1 --out o -- "head -c 9000 /dev/zero; head -c 9000 /dev/zero >&2"',
+        'ls -A o',
+      )
+      const reported = 'muster: 2 hosts: 1 ok, 1 cancelled\nmuster: not started on m2; --retry-failed includes them\n'
+      expect(stderr).toBe(noRoom() + reported + noFiles)
+      expect([code, stdout]).toEqual([1, ''])
+    })
+  })
+
   describe.skipIf(!requirement('ssh'))('with 64 hosts behind SSH', () => {
     // Between the least that Node starts with and the least for one host.
     it.each([24, 28, 32, 36])('says plainly that %d open files are too few', async (limit) => {

@@ -138,6 +138,26 @@ function readValue(option: Option, text: string, variable: string): unknown {
   }
 }
 
+/** `file` of `--hosts <file>`. */
+export const placeholderOf = ({ flags }: Option): string => /[<[]([^>\].]+)/.exec(flags)?.[1] ?? ''
+
+const PATHS: readonly string[] = ['file', 'dir', 'path']
+
+/**
+ * An empty path comes from a variable that was never set; many verbs would take it for the current directory.
+ * @throws MusterError `usage`
+ */
+export function refuseEmptyPaths(command: Command): void {
+  const options = command.optsWithGlobals<Record<string, unknown>>()
+  for (let owner: Command | null = command; owner !== null; owner = owner.parent) {
+    const empty = owner.options.find(
+      (option) => PATHS.includes(placeholderOf(option)) && [options[option.attributeName()]].flat().includes(''),
+    )
+    if (empty !== undefined)
+      throw new MusterError('usage', `the path of ${empty.long} is empty`, { hint: 'Is a variable not set?' })
+  }
+}
+
 /** @throws MusterError `usage` for an option that would promise what the verb does not do. */
 export function refuseIneffective(command: Command, { effect, output, changesWith = [] }: Verb, shown: string): void {
   const options = command.optsWithGlobals<GlobalOptions & Record<string, unknown>>()

@@ -9,7 +9,15 @@ import { printable } from '../../base/printable.ts'
 import { nearestWord } from '../../inventory/nearest-word.ts'
 import { describeError } from './describe-error.ts'
 import { selectionOf, splitJsonFields } from './json-fields.ts'
-import { applyEnvironment, declares, environmentValue, isPaged, refuseIneffective, TAKES_A_VALUE } from './options.ts'
+import {
+  applyEnvironment,
+  declares,
+  environmentValue,
+  isPaged,
+  refuseEmptyPaths,
+  refuseIneffective,
+  TAKES_A_VALUE,
+} from './options.ts'
 import { reportOutputErrors } from './report-output-errors.ts'
 import { pathOf, VerbTree } from './tree.ts'
 import { type CliContext, EXIT, type GlobalOptions, type Verb, type VerbTable } from './verb.ts'
@@ -42,6 +50,7 @@ export async function runVerb(
     applyEnvironment(command, verb, context.environment)
     const given = command.optsWithGlobals<GlobalOptions>()
     const options = given.jsonFields === undefined ? given : { ...given, json: true }
+    refuseEmptyPaths(command)
     refuseIneffective(command, verb, command === tree.program ? 'the console' : `\`muster ${pathOf(command)}\``)
     if (options.timeout !== undefined && !declares(command, '--timeout')) limit.begin(options.timeout)
     const { jsonFields } = options

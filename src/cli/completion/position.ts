@@ -1,6 +1,6 @@
 /** What can come at the end of an unfinished command line, from the tree of verbs. */
 import type { Argument, Command, Option } from 'commander'
-import { valuesOf } from '../command-line/options.ts'
+import { placeholderOf, valuesOf } from '../command-line/options.ts'
 import type { VerbTree } from '../command-line/tree.ts'
 import { fieldsByType } from '../schemas/shape.ts'
 
@@ -93,9 +93,6 @@ const isOption = (word: string): boolean => word.startsWith('-') && word !== '-'
 
 const wantedBy = (name: string, choices: readonly string[] | undefined, before = ''): Wanted =>
   choices === undefined ? { kind: 'value', name, before } : { kind: 'choices', choices, before }
-
-/** `file` of `--hosts <file>`. */
-const placeholderOf = ({ flags }: Option): string => /[<[]([^>\].]+)/.exec(flags)?.[1] ?? ''
 
 /** The last one may take several words. */
 function argumentAt({ registeredArguments }: Command, index: number): Argument | undefined {

@@ -2,7 +2,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { accountName } from '../../base/account.ts'
 import { MusterError } from '../../base/errors.ts'
-import { printable } from '../../base/printable.ts'
 import { failuresOf, isActive, isFinal, type Job, leftWords, waitsFrom } from '../../scheduler/jobs/job.ts'
 import { hostsText } from '../../scheduler/jobs/job-columns.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
@@ -22,6 +21,7 @@ import { jobOr, preflightWords, ringText } from '../job/show.ts'
 import { COMMAND_WORDS, checkRoom, prepareJob, type SubmitOptions, tryOut, withJobOptions } from '../job/submit.ts'
 import { whyWaiting } from '../job/why-waiting.ts'
 import { driveQueue } from '../job/work.ts'
+import { ownLine } from '../output/colour.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { LiveScreen } from '../output/live-screen.ts'
 import { TERMINAL } from '../output/table.ts'
@@ -117,9 +117,9 @@ async function launch(words: readonly string[], options: LaunchVerbOptions, cont
   const over = new AbortController()
   const steady = { ...context, signal: over.signal }
   using hosts = await connectHosts(queue.inventory, options, steady)
-  const driving = drive(queue, hosts, steady)
+  const watch = new LaunchWatch(id, queue, hosts, options, context)
+  const driving = drive(queue, hosts, steady, (text) => watch.warn(text))
   try {
-    const watch = new LaunchWatch(id, queue, hosts, options, context)
     return await Promise.race([watch.run(over.signal), driving.then(() => Promise.withResolvers<never>().promise)])
   } finally {
     over.abort()
@@ -127,8 +127,13 @@ async function launch(words: readonly string[], options: LaunchVerbOptions, cont
   }
 }
 
-/** Runs the scheduler until the signal, or stands by while another one runs. */
-export async function drive(queue: OpenQueue, hosts: ConnectedHosts, context: CliContext): Promise<void> {
+/** Runs the scheduler until the signal, or stands by while another one runs. `say`: prints what went wrong. */
+export async function drive(
+  queue: OpenQueue,
+  hosts: ConnectedHosts,
+  context: CliContext,
+  say = (text: string): void => void context.stderr.write(`muster: ${text}\n`),
+): Promise<void> {
   const { inventory } = queue
   using engines = await openEngines(inventory, context)
   await driveQueue({
@@ -141,7 +146,7 @@ export async function drive(queue: OpenQueue, hosts: ConnectedHosts, context: Cl
     isPreempting: false,
     isUntilEmpty: false,
     linkSpeeds: linkSpeedsOf(inventory, context),
-    say: (text) => context.stderr.write(`muster: ${text}\n`),
+    say,
   })
 }
 
@@ -237,7 +242,7 @@ class LaunchWatch {
       this.#told.add(key)
       if (this.#options.json)
         this.#context.stdout.write(jsonLine({ type: 'warning', job: this.#id, text }, this.#context))
-      else this.#warn(`warning: ${text}`)
+      else this.warn(`warning: ${text}`)
     }
     for (const { rank, title, host, code, text, restart, state: how } of ranksOf(this.#job)) {
       const key = `${attempt} ${restart} ${title}`
@@ -247,7 +252,7 @@ class LaunchWatch {
         this.#context.stdout.write(
           jsonLine({ type: 'rank', job: this.#id, rank, title, host, state: how, code, reason: text }, this.#context),
         )
-      else this.#warn(`${title} on ${host} failed: exit ${code}${text === undefined ? '' : `: ${text}`}`)
+      else this.warn(`${title} on ${host} failed: exit ${code}${text === undefined ? '' : `: ${text}`}`)
     }
   }
 
@@ -286,12 +291,12 @@ class LaunchWatch {
   }
 
   #note(text: string): void {
-    this.#screen.notice(`muster: ${printable(text)}\n`)
+    this.#screen.notice(ownLine(text, this.#options, this.#context))
   }
 
   /** Also with --quiet. */
-  #warn(text: string): void {
-    this.#screen.err(`muster: ${printable(text)}\n`)
+  warn(text: string): void {
+    this.#screen.err(ownLine(text, this.#options, this.#context))
   }
 
   /** Until `over`, and then what is left. */
@@ -327,7 +332,7 @@ class LaunchWatch {
     return await this.#output.tail.read((name, text) => this.#print(name, text), signal)
   }
 
-  /** Whole lines: the table of ranks stands below them. */
+  /** Whole lines: the table of ranks and Muster's own lines are below them. */
   #print(name: string, text: string, isLast = false): void {
     const all = (this.#unended.get(name) ?? '') + text
     const end = isLast || all.length > MOST_UNENDED ? all.length : all.lastIndexOf('\n') + 1
@@ -337,8 +342,11 @@ class LaunchWatch {
     const { json, follow: rank } = this.#options
     if (json)
       this.#screen.out(jsonLine({ type: 'output', job: this.#id, rank, stream: name, text: whole }, this.#context))
-    else if (name === 'err') this.#screen.err(whole)
-    else this.#screen.out(whole)
+    else {
+      const lines = whole.endsWith('\n') ? whole : `${whole}\n`
+      if (name === 'err') this.#screen.err(lines)
+      else this.#screen.out(lines)
+    }
   }
 
   async #placeOf(job: Job, signal: AbortSignal) {
@@ -380,8 +388,8 @@ class LaunchWatch {
     else {
       const end = `job ${this.#id}: ${state.kind}${reason}`
       if (state.kind === 'done') this.#note(end)
-      else this.#warn(end)
-      for (const line of leftWords(this.#job)) this.#warn(line)
+      else this.warn(end)
+      for (const line of leftWords(this.#job)) this.warn(line)
     }
     if (state.kind === 'done') return EXIT.ok
     if (state.kind === 'cancelled') return EXIT.interrupted

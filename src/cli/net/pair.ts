@@ -13,6 +13,7 @@ import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../com
 import { selectEndpoints } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/ops-hosts.ts'
 import { signIn, terminalOf } from '../console/run-console.ts'
+import { isDumb } from '../output/dumb-terminal.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { printConclusion } from './conclude.ts'
 import { addPairOptions, type PairLinkOptions, pairOptionsOf } from './options.ts'
@@ -38,7 +39,8 @@ async function netPair(
   if (first === undefined || second === undefined || endpoints.length !== 2) {
     throw new MusterError('usage', `this is not a pair of hosts: ${printable(names.join(' and '))}`)
   }
-  const hasScreen = options.json !== true && context.stdin.isTTY === true && context.stdout.isTTY === true
+  const isTerminal = context.stdin.isTTY === true && context.stdout.isTTY === true
+  const hasScreen = options.json !== true && isTerminal && !isDumb(context.environment)
   const left = new AbortController()
   const signal = AbortSignal.any([context.signal, left.signal])
   using opened = openOpsHosts(endpoints, options, context)

@@ -1,6 +1,5 @@
 /** `muster net watch`: live resources of all hosts, on a screen, as JSON, or from a recording. */
 
-import { closeSync, openSync, writeSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { onAbort } from '../../base/abort.ts'
@@ -9,7 +8,8 @@ import { Emitter } from '../../base/emitter.ts'
 import { fileReason, MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { type OpsHosts, reasonOfResult } from '../../ops/kernel/host-port.ts'
-import { parseRecording, Replay, recordingLine } from '../../ops/net/watch/recording.ts'
+import { parseRecording, Replay } from '../../ops/net/watch/recording.ts'
+import { RecordingFile } from '../../ops/net/watch/recording-file.ts'
 import type { WatchPort } from '../../ops/net/watch/repeated-script.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import { HostWatch, OwnMachine } from '../../ops/net/watch/watch-hosts.ts'
@@ -57,16 +57,17 @@ Keys: > and < sort, / filter, Enter charts of a host, q quit. Nothing is install
     }
     const { endpoints } = await selectEndpoints(target, options, context)
     const names = endpoints.map(({ host }) => host)
-    using recorder = options.record === undefined ? undefined : startRecording(options.record, context)
+    using recorder = options.record === undefined ? undefined : new SampleRecorder(options.record, context)
     const stop = new AbortController()
     const signal = AbortSignal.any([context.signal, stop.signal])
     using opened = openOpsHosts(endpoints, options, context)
     if (!isText) await signIn(names, opened.hosts, context)
     const port = watchPort(opened.hosts, signal)
     try {
-      return isText
+      const code = isText
         ? await print(names, port, options, context, recorder)
         : await watch(names, port, options, context, recorder)
+      return code === EXIT.ok && recorder?.trouble !== undefined ? EXIT.failed : code
     } finally {
       stop.abort()
       // What runs on the hosts is stopped here, not left to notice by itself.
@@ -125,7 +126,9 @@ async function watch(
     hosts: () => [...watched.hosts, own.view],
     now: context.now,
     subscribe: (changed) => changes.on(changed),
+    title: () => recorder?.trouble,
   })
+  if (recorder?.trouble !== undefined) context.stderr.write(`muster: ${recorder.trouble}\n`)
   return context.signal.aborted ? EXIT.interrupted : EXIT.ok
 }
 
@@ -161,7 +164,8 @@ async function print(
     onSample(host, sample: Sample) {
       const rest = left.get(host)
       if (rest === undefined) return
-      recorder?.write(host, sample)
+      const trouble = recorder?.write(host, sample)
+      if (trouble !== undefined) stderr.write(`muster: ${trouble}\n`)
       const { atMs: _, ...values } = sample
       writeEvent({ type: 'sample', host, ...values }, context)
       if (rest <= 1) finish(host)
@@ -182,30 +186,47 @@ async function print(
   return failed.size > 0 ? EXIT.unreachable : EXIT.ok
 }
 
-export type SampleRecorder = Disposable & { write(host: string, sample: Sample): void }
+/** Writes the samples to a file until that fails; watching goes on without it. */
+class SampleRecorder implements Disposable {
+  readonly #file: RecordingFile
+  readonly #path: string
+  #trouble: string | undefined
 
-const TICK_MS = 250
-
-/** @throws MusterError `usage` when the file is there already, or cannot be made. */
-export function startRecording(path: string, { workingDirectory }: CliContext): SampleRecorder {
-  let descriptor: number
-  try {
-    descriptor = openSync(resolve(workingDirectory, path), 'wx', 0o600)
-  } catch (error) {
-    throw new MusterError('usage', `--record ${printable(path)}: ${fileReason(error)}`)
+  /** @throws MusterError `usage` if the file exists or cannot be created */
+  constructor(path: string, { workingDirectory }: CliContext) {
+    this.#path = path
+    try {
+      this.#file = new RecordingFile(resolve(workingDirectory, path))
+    } catch (error) {
+      throw new MusterError('usage', `--record ${printable(path)}: ${fileReason(error)}`)
+    }
   }
-  return {
-    write(host, sample) {
-      writeSync(descriptor, recordingLine({ host, sample }))
-    },
-    [Symbol.dispose]() {
-      closeSync(descriptor)
-    },
+
+  /** Why the recording has stopped: one line. */
+  get trouble(): string | undefined {
+    return this.#trouble
+  }
+
+  /** Returns the trouble, once. */
+  write(host: string, sample: Sample): string | undefined {
+    if (this.#trouble !== undefined) return undefined
+    try {
+      this.#file.write({ host, sample })
+    } catch (error) {
+      this.#trouble = `recording stopped: cannot write ${printable(this.#path)}: ${fileReason(error)}`
+    }
+    return this.#trouble
+  }
+
+  [Symbol.dispose](): void {
+    this.#file[Symbol.dispose]()
   }
 }
 
+const TICK_MS = 250
+
 /** The recording as a screen shows it: p halts it, the arrows step through it. */
-export async function openReplay(path: string, speed: number, { workingDirectory }: CliContext) {
+async function openReplay(path: string, speed: number, { workingDirectory }: CliContext) {
   let text: string
   try {
     text = await readFile(resolve(workingDirectory, path), 'utf8')

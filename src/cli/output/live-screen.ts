@@ -5,14 +5,15 @@
 import { printable } from '../../base/printable.ts'
 import type { CredentialDialog, HostKeyReviewer } from '../../ssh/questions.ts'
 import type { CliContext } from '../command-line/verb.ts'
+import { isDumb } from './dumb-terminal.ts'
 
 /** The event of stderr after its process was stopped, as with Ctrl-Z, and continued. */
 const CONTINUED = 'continued'
 /** The live lines are rewritten at most this often. */
 const LIVE_MS = 100
 
-export type LiveScreenOptions = Pick<CliContext, 'stdout' | 'stderr' | 'isQuiet'> & {
-  /** The lines of now, which may hold any text. Only called when stderr is a terminal, and not with `--quiet`. */
+export type LiveScreenOptions = Pick<CliContext, 'stdout' | 'stderr' | 'environment' | 'isQuiet'> & {
+  /** The lines of now, which may hold any text. Only called when stderr is a terminal that can replace them, and not with `--quiet`. */
   live(rows: number): readonly string[]
   /** stdout takes no more for now, and takes more again. */
   onFull?(): void
@@ -52,7 +53,7 @@ export class LiveScreen implements Disposable {
 
   constructor(options: LiveScreenOptions) {
     this.#options = options
-    this.#isLive = options.stderr.isTTY === true && options.isQuiet !== true
+    this.#isLive = options.stderr.isTTY === true && options.isQuiet !== true && !isDumb(options.environment)
     options.stdout.on('drain', this.#handleDrain)
     options.stdout.on('error', this.#handleError)
     options.stderr.on(CONTINUED, this.#handleContinued)

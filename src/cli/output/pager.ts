@@ -11,6 +11,7 @@ import { textWidth } from '../../base/text-width.ts'
 import { findProgram } from '../../inventory/ssh-config/openssh-source.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { keepToAscii } from './ascii-output.ts'
+import { isDumb } from './dumb-terminal.ts'
 
 /** More than this is not kept: the pager starts, and what follows goes to it. */
 const KEPT_BYTES = 256 * 1024
@@ -18,7 +19,7 @@ const KEPT_BYTES = 256 * 1024
 /** A stdout for one verb, where stdout is a terminal; undefined: without a pager. */
 export function openPager({ pager }: GlobalOptions, context: CliContext): PagedOutput | undefined {
   const { environment } = context
-  if (pager === false || ['', 'dumb'].includes(environment.TERM ?? '')) return undefined
+  if (pager === false || !environment.TERM || isDumb(environment)) return undefined
   const command = pagerCommand(environment)
   if (command === undefined) return undefined
   const output = new PagedOutput(command, context)

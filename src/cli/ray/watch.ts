@@ -13,6 +13,7 @@ import {
 import { watchCluster } from '../../ops/ray/watch.ts'
 import { numberFrom } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
+import { isDumb } from '../output/dumb-terminal.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { formatTable, type TableOutput } from '../output/table.ts'
 import { prepareRay } from './jobs.ts'
@@ -32,8 +33,9 @@ Examples:
   async run(options: WatchOptions, context: CliContext) {
     using prepared = await prepareRay(options, context)
     const { wanted, names } = prepared
-    const { stdout, stderr, signal } = context
-    const isScreen = stdout.isTTY === true && options.once !== true && options.json !== true
+    const { stdout, stderr, signal, environment } = context
+    const canRedraw = stdout.isTTY === true && !isDumb(environment)
+    const isScreen = canRedraw && options.once !== true && options.json !== true
     let isSilent = true
     let rowCount = 0
     let reported = ''

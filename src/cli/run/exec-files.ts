@@ -59,7 +59,7 @@ export async function execStdin(stdin: Readable): Promise<ExecFile> {
   }
 }
 
-/** `--out DIR`: HOST.out and HOST.err, renamed to their final names when complete. */
+/** `--out DIR`: HOST.out and HOST.err, renamed to their final names when both are complete. */
 export class OutputDirectory {
   readonly path: string
 
@@ -72,40 +72,50 @@ export class OutputDirectory {
       throw new MusterError('usage', `--out ${printable(path)}: ${fileReason(error)}`)
     }
     if (mayOverwrite) return
-    const there = hosts
-      .flatMap((host) => [`${safeName(host)}.out`, `${safeName(host)}.err`])
-      .filter((name) => existsSync(join(path, name)))
+    const there = hosts.flatMap((host) => this.#pathsOf(host)).filter((file) => existsSync(file))
     if (there.length === 0) return
     const more = there.length > 1 ? ` and ${there.length - 1} more` : ''
-    throw new MusterError('usage', `${printable(join(path, there[0] ?? ''))}${more} would be overwritten`, {
+    throw new MusterError('usage', `${printable(there[0] ?? '')}${more} would be overwritten`, {
       hint: 'Add --yes to overwrite.',
     })
   }
 
-  write(host: string, output: HostOutput): void {
-    for (const [suffix, stream] of [
-      ['out', output.stdout],
-      ['err', output.stderr],
-    ] as const) {
-      const path = join(this.path, `${safeName(host)}.${suffix}`)
-      const part = `${path}.part`
-      // From a killed run, or a link that was planted to be followed.
-      rmSync(part, { force: true })
-      const descriptor = openSync(part, 'wx')
-      try {
+  /** Where it throws, the host has no files. */
+  write(host: string, { stdout, stderr }: HostOutput): void {
+    const streams = [stdout, stderr]
+    const paths = this.#pathsOf(host)
+    try {
+      for (const [index, path] of paths.entries()) {
+        const part = partOf(path)
+        // From a killed run, or a link that was planted to be followed.
+        rmSync(part, { force: true })
+        const descriptor = openSync(part, 'wx')
         try {
-          for (const bytes of stream.read()) writeFileSync(descriptor, bytes)
+          for (const bytes of streams[index]?.read() ?? []) writeFileSync(descriptor, bytes)
         } finally {
           closeSync(descriptor)
         }
-        renameSync(part, path)
-      } catch (error) {
-        rmSync(part, { force: true })
-        throw error
       }
+      for (const path of paths) renameSync(partOf(path), path)
+    } catch (error) {
+      for (const path of paths) rmSync(partOf(path), { force: true })
+      this.remove(host)
+      throw error
     }
   }
+
+  /** Also files of earlier runs, which would be taken for the output of this one. */
+  remove(host: string): void {
+    for (const path of this.#pathsOf(host)) rmSync(path, { force: true })
+  }
+
+  /** For stdout and stderr. */
+  #pathsOf(host: string): readonly string[] {
+    return ['out', 'err'].map((suffix) => join(this.path, `${safeName(host)}.${suffix}`))
+  }
 }
+
+const partOf = (path: string): string => `${path}.part`
 
 /** A host's name as a file name: nothing that a path could mean. */
 function safeName(host: string): string {

@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import { onAbort } from '../../base/abort.ts'
 import { systemClock } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
-import { fileReason, MusterError, notKept } from '../../base/errors.ts'
+import { fileReason, notKept } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { isInForeground } from '../../base/processes.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
@@ -88,8 +88,26 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
   /** Why output cannot be kept any more, as on a full disk: then everything stops. */
   let failure: unknown
   const giveUp = (error: unknown) => {
-    failure ??= error
+    if (failure !== undefined) return
+    failure = error
+    const place = printable(directory?.path ?? tmpdir())
+    screen.err(`muster: cannot keep the output in ${place}: ${fileReason(error)}\n`)
+    if (run !== undefined && run.running.length > 0) screen.err('muster: stopping the command on the hosts\n')
     run?.stop()
+  }
+
+  /** Hosts that printed something that no file has. */
+  const unsaved: string[] = []
+  const save = (files: OutputDirectory, host: string, isWhole: boolean): void => {
+    const hasBegun = begun.has(host)
+    try {
+      if (isWhole && hasBegun) return files.write(host, store.of(host))
+      // Empty files would say that the command printed nothing.
+      files.remove(host)
+    } catch (error) {
+      giveUp(error)
+    }
+    if (hasBegun) unsaved.push(host)
   }
 
   const isNotStarted = (host: string) => outcomes.get(host)?.kind === 'cancelled' && !begun.has(host)
@@ -108,9 +126,10 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
       outcomes.set(host, outcome)
       if (!isSuccess(outcome)) failures.push(host)
       const isNamedLater = isNotStarted(host) && options.json !== true
+      const isWhole = failure === undefined
       reporting = reporting
         .then(async () => {
-          directory?.write(host, store.of(host))
+          if (directory !== undefined) save(directory, host, isWhole)
           if (!isNamedLater && (!isUnread || outcome.kind !== 'cancelled'))
             await report.onEnd(host, outcome, durationMs)
         })
@@ -186,10 +205,6 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
   over.abort()
   await reporting
   run = undefined
-  if (failure !== undefined) {
-    const hint = `Make room in ${printable(directory?.path ?? tmpdir())}.`
-    throw new MusterError('internal', `cannot keep the output: ${fileReason(failure)}`, { hint })
-  }
   const summary = summarize(outcomes.values())
   if (!isGone) {
     await report.endBatch?.()
@@ -208,7 +223,10 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
   const notStarted = names.filter(isNotStarted)
   if (options.json !== true && !isUnread && notStarted.length > 0)
     screen.err(`muster: not started on ${foldHostSet(notStarted)}; --retry-failed includes them\n`)
-  return context.signal.aborted ? EXIT.interrupted : exitCodeOf(summary)
+  if (unsaved.length > 0) screen.err(`muster: no output files for ${foldHostSet(unsaved)}: the output is incomplete\n`)
+  if (context.signal.aborted) return EXIT.interrupted
+  const code = exitCodeOf(summary)
+  return code === EXIT.ok && failure !== undefined ? EXIT.failed : code
 }
 
 function exitCodeOf({ hosts, exit0, unreachable, refused }: RunSummary): number {

@@ -43,6 +43,7 @@ export const mesh = output(
     outcome: is('measured'),
     tool: is('iperf3', 'iperf2', 'ssh'),
     bitsPerSecond: number,
+    'disputedBitsPerSecond?': about('What one end reports; the other one reports bitsPerSecond.', number),
     'sentBytes?': number,
     'retransmits?': count,
     'jitterMs?': number,

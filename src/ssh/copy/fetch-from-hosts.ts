@@ -187,6 +187,8 @@ class HostFetch {
     } catch (error) {
       // Never follow a link: the host decides where it leads.
       const facts = await lstat(bytesOf(target)).catch(() => undefined)
+      if (facts?.isSymbolicLink())
+        throw new FileInTheWay('Is a link on this machine, and a directory on the host: remove the link')
       if (facts?.isDirectory() !== true) throw error
       if ((facts.mode & 0o700) !== 0o700) await chmod(bytesOf(target), (facts.mode & MODE_BITS) | 0o700).catch(() => {})
     }

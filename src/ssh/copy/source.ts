@@ -237,6 +237,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   ENOTDIR: 'Not a directory',
   EDQUOT: 'Disk quota exceeded',
   ENAMETOOLONG: 'File name too long',
+  EEXIST: 'File exists',
 }
 
 /** The reason in the words that hosts use, too. */

@@ -118,8 +118,8 @@ export type WatchScreenOptions = PaneTerminal & {
   now(): number
   /** For keys that the table does not know: true when something has changed. */
   handleKey?(label: string): boolean
-  /** In the frame, before the keys. */
-  title?(): string
+  /** In the frame, before the keys; undefined: nothing now. */
+  title?(): string | undefined
   /** Calls back when there is something new to draw, until disposed. */
   subscribe(changed: () => void): Disposable
 }
@@ -145,7 +145,7 @@ export async function openWatchScreen(options: WatchScreenOptions): Promise<void
       const hints = hintsOf([...watchKeys, ...tableKeys(frameOf, () => table), ...quitKeys], view).map(
         ([key, words]) => `${key} ${words}`,
       )
-      return [...(options.title === undefined ? [] : [options.title()]), ...hints].join(' · ')
+      return [options.title?.() ?? [], hints].flat().join(' · ')
     },
     handleKey(label, event) {
       const sorted = tableAfter(label, event)

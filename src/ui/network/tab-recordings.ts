@@ -1,12 +1,13 @@
 /** What the Network tab records, and the recordings that it replays: `$XDG_STATE_HOME/muster/recordings/TIME/network.jsonl`. */
-import { closeSync, openSync, readdirSync, rmdirSync, rmSync, statSync, writeSync } from 'node:fs'
+import { readdirSync, rmdirSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileReason } from '../../base/errors.ts'
 import { foreignDirectory } from '../../base/foreign-place.ts'
 import { readBoundedSync } from '../../base/read-bounded.ts'
 import { nameInFolder } from '../../base/short-path.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
-import { parseRecording, type Recorded, Replay, recordingLine } from '../../ops/net/watch/recording.ts'
+import { parseRecording, type Recorded, Replay } from '../../ops/net/watch/recording.ts'
+import { RecordingFile } from '../../ops/net/watch/recording-file.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import { createRecordingDirectory } from '../console/recording.ts'
 
@@ -25,8 +26,7 @@ const listOf = ([first = '', ...more]: readonly string[]): string =>
 
 export class TabRecordings implements Disposable {
   readonly #environment: Environment
-  #file: { readonly descriptor: number; readonly path: string } | undefined
-  #writtenBytes = 0
+  #current: { readonly file: RecordingFile; readonly path: string } | undefined
   #shown: Shown | undefined
 
   constructor(environment: Environment) {
@@ -34,7 +34,7 @@ export class TabRecordings implements Disposable {
   }
 
   get isRecording(): boolean {
-    return this.#file !== undefined
+    return this.#current !== undefined
   }
 
   get shown(): Shown | undefined {
@@ -43,15 +43,14 @@ export class TabRecordings implements Disposable {
 
   /** Starts or stops a recording; returns the notice about it. */
   toggle(nowMs: number): string {
-    const file = this.#file
-    if (file !== undefined) {
+    const current = this.#current
+    if (current !== undefined) {
       this.#end()
-      if (this.#writtenBytes === 0) return 'stopped recording: no data came, nothing was kept'
-      return `recorded, o replays it: ${this.#nameOf(file.path)}`
+      if (current.file.sizeBytes === 0) return 'stopped recording: no data came, nothing was kept'
+      return `recorded, o replays it: ${this.#nameOf(current.path)}`
     }
     const path = join(createRecordingDirectory(this.#environment, nowMs), FILE)
-    this.#file = { descriptor: openSync(path, 'wx', 0o600), path }
-    this.#writtenBytes = 0
+    this.#current = { file: new RecordingFile(path), path }
     return `recording into ${this.#nameOf(path)}`
   }
 
@@ -62,15 +61,14 @@ export class TabRecordings implements Disposable {
 
   /** Returns a notice if the recording has ended by itself. */
   write(host: string, sample: Sample): string | undefined {
-    const file = this.#file
-    if (file === undefined) return undefined
-    const line = recordingLine({ host, sample })
+    const current = this.#current
+    if (current === undefined) return undefined
+    const { file, path } = current
     try {
-      writeSync(file.descriptor, line)
-      this.#writtenBytes += line.length
-      if (this.#writtenBytes < MOST_BYTES) return undefined
+      file.write({ host, sample })
+      if (file.sizeBytes < MOST_BYTES) return undefined
       this.#end()
-      return `recording stopped at ${MOST_BYTES / 2 ** 30} GiB: ${this.#nameOf(file.path)}`
+      return `recording stopped at ${MOST_BYTES / 2 ** 30} GiB: ${this.#nameOf(path)}`
     } catch (error) {
       this.#end()
       return `recording stopped: ${fileReason(error)}`
@@ -117,14 +115,15 @@ export class TabRecordings implements Disposable {
   }
 
   #end(): void {
-    const file = this.#file
-    if (file === undefined) return
-    this.#file = undefined
-    closeSync(file.descriptor)
-    if (this.#writtenBytes > 0) return
+    const current = this.#current
+    if (current === undefined) return
+    this.#current = undefined
+    const { file, path } = current
+    file[Symbol.dispose]()
+    if (file.sizeBytes > 0) return
     try {
-      rmSync(file.path)
-      rmdirSync(dirname(file.path))
+      rmSync(path)
+      rmdirSync(dirname(path))
     } catch {
       // It has gone, or the folder has another file.
     }
@@ -138,7 +137,7 @@ export class TabRecordings implements Disposable {
       const names = readdirSync(directory).toSorted().toReversed()
       return names
         .map((name) => join(directory, name, FILE))
-        .filter((path) => path !== this.#file?.path && statSync(path, { throwIfNoEntry: false })?.isFile())
+        .filter((path) => path !== this.#current?.path && statSync(path, { throwIfNoEntry: false })?.isFile())
     } catch {
       return []
     }

@@ -147,7 +147,7 @@ function hostRow(host: WatchedHost, context: HostRowContext): Row {
     const text = column.text(sample)
     const rank = rankOf(column.value?.(sample), column.limit)
     const value: Span = {
-      text: `${text ?? '–'}${rank === 'high' ? '!' : ''}`.padStart(column.width),
+      text: cellText(text ?? '–', rank === 'high' ? '!' : '', column.width),
       style: valueStyle(text, rank, theme),
     }
     const { spark } = column
@@ -164,6 +164,12 @@ function hostRow(host: WatchedHost, context: HostRowContext): Row {
     return [value, blank(1), ...barSpans(bars, column, theme)]
   })
   return highlighted([name, ...row], context)
+}
+
+/** `mark` follows the text. What a host makes too wide is cut, and stays apart from the column before. */
+function cellText(text: string, mark: string, width: number): string {
+  const isTooWide = textWidth(text + mark) > width
+  return ((isTooWide ? clip(text, width - 1 - mark.length) : text) + mark).padStart(width)
 }
 
 /** The whole row of the selected host has the colour of the bar behind it. */

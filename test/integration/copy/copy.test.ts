@@ -534,8 +534,14 @@ describe('copying to hosts', () => {
     symlinkSync(join(directory, 'mine'), join(out, 'here', 'source', 'sub'))
     mkdirSync(join(source, 'sub'))
     writeFileSync(join(source, 'sub', 'evil'), 'evil')
-    const { result } = await fetch([local], [source], out)
-    expect(result('here')).toMatchObject({ outcome: 'failed', copied: 0, failed: 1 })
+    mkdirSync(join(source, 'file'))
+    writeFileSync(join(out, 'here', 'source', 'file'), '')
+    const { events, result } = await fetch([local], [source], out)
+    expect(result('here')).toMatchObject({ outcome: 'failed', copied: 0, failed: 2 })
+    expect(events.flatMap((event) => ('reason' in event ? [event.reason] : [])).sort()).toEqual([
+      'File exists',
+      'Is a link on this machine, and a directory on the host: remove the link',
+    ])
     expect(readdirSync(join(directory, 'mine'))).toEqual([])
   })
 

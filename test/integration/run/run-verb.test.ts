@@ -200,6 +200,14 @@ describe('muster run', () => {
     expect((await run([...args.slice(0, 4), '--yes', ...args.slice(4)])).code).toBe(0)
   })
 
+  it('writes no files for a host where the command has not started, and removes old ones', async () => {
+    for (const yes of [[], ['--yes']]) {
+      const { code } = await run(['run', 'm8,dead', '--out', 'results', ...yes, '--', 'true'])
+      expect([code, readdirSync(path('results')).sort()]).toEqual([4, ['m8.err', 'm8.out']])
+      writeFileSync(path('results/dead.out'), 'of an earlier run')
+    }
+  })
+
   it('runs a local script with its own interpreter, arguments and stdin', async () => {
     writeFileSync(path('fix.pl'), '#!/usr/bin/perl -w\nprint "@ARGV: ", <STDIN>;\n')
     const { stdout } = await run(['run', 'm8', '--script', 'fix.pl', '--stdin', '-', '--', '--force', 'a b %h'], {

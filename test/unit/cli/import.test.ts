@@ -52,6 +52,7 @@ describe('muster import', () => {
     expect((await run(['clusterssh', 'clusters', '-o', 'hosts.yaml'])).exitCode).toBe(2)
     expect(readFileSync(path, 'utf8')).toBe('precious')
     await run(['clusterssh', 'clusters', '-o', 'hosts.yaml', '--yes'])
+    expect((await run(['list', '-', '-o', 'one.yaml'], 'm1\n')).messages).toBe('one.yaml: 1 host\n')
     expect(readFileSync(path, 'utf8')).toBe(YAML)
   })
 

@@ -56,6 +56,7 @@ export function judgeMesh(report: MeshReport): readonly NetFinding[] {
   const abilities = abilitiesOf(names, links)
   return sortByGravity([
     ...failures(report),
+    ...disputes(measured),
     ...slowHosts(abilities, measured),
     ...slowLinks(abilities, measured),
     ...cards(ready, abilities),
@@ -128,6 +129,16 @@ function slowHosts(abilities: readonly Ability[], links: readonly Rated[]): read
 }
 
 const rate = (bitsPerSecond = 0) => formatBitRate(bitsPerSecond)
+
+/** A host that claims a rate, or a program that counts wrongly. */
+function disputes(links: readonly Rated[]): readonly NetFinding[] {
+  const disputed = links.flatMap(({ from, to, outcome: { bitsPerSecond, disputedBitsPerSecond } }) =>
+    disputedBitsPerSecond === undefined ? [] : [{ from, to, bitsPerSecond, disputedBitsPerSecond }],
+  )
+  const rates = listed(disputed, (link) => `${rate(link.bitsPerSecond)} or ${rate(link.disputedBitsPerSecond)}`)
+  const text = `the two ends do not report the same rate, and the lower one counts: ${rates}`
+  return aboutPairs('risk', 'disputed-rate', disputed, text)
+}
 
 /** Links that are slower than both of their ends, in both directions or in one. */
 function slowLinks(abilities: readonly Ability[], links: readonly Rated[]): readonly NetFinding[] {

@@ -14,6 +14,8 @@ export type MeasureOptions = {
 export type Measured = {
   /** Received payload, without the headers of TCP and below. */
   readonly bitsPerSecond: number
+  /** The highest rate that an end reports, where the two ends disagree; the lowest one counts. */
+  readonly disputedBitsPerSecond?: number
   readonly sentBytes?: number
   readonly retransmits?: number
   readonly jitterMs?: number

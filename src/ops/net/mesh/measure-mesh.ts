@@ -239,7 +239,7 @@ class Mesh {
     using _overdue = clock.after(SERVER_END_MS, () => server?.stop())
     const { outcome } = result
     const isUdp = this.#options.udpBitsPerSecond !== undefined
-    // The server's report is not needed, or it waits for a client that will not come.
+    // There will be no report of the server, or it waits for a client that will not come.
     const hasFailed = outcome.kind !== 'exit' || (tool === 'iperf3' && parseIperf3(text(result)).kind === 'failed')
     if (hasFailed || (tool === 'iperf2' && isUdp)) server?.stop()
     const served = await server?.ended
@@ -255,7 +255,9 @@ class Mesh {
     if (outcome.kind === 'timeout') return failed('broken', `no result within ${timeoutMs / 1000} s`)
     const [stdout, stderr] = [result.stdout, result.stderr].map((bytes) => Buffer.from(bytes).toString())
     const parsed =
-      tool === 'iperf3' ? parseIperf3(text(result)) : parseIperf2(`${stdout}\n${stderr}`, served?.text ?? '', isUdp)
+      tool === 'iperf3'
+        ? parseIperf3(text(result), { text: served?.text ?? '', isUdp })
+        : parseIperf2(`${stdout}\n${stderr}`, served?.text ?? '', isUdp)
     if (parsed.kind === 'measured') return { kind: 'measured', tool, ...parsed.measured }
     return explainFailure(parsed, pair, server?.port ?? 0, tool)
   }

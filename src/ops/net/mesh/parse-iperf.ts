@@ -11,11 +11,40 @@ export type Parsed =
   | { readonly kind: 'measured'; readonly measured: Measured }
   | ({ readonly kind: 'failed' } & IperfFailure)
 
+/** Rates of one measurement that differ by more than this factor contradict each other. */
+const DISPUTE = 1.25
+
+/** `sent`: undefined or 0 if that is unknown. A host can claim any rate. The lowest one counts, so that none makes a link faster than the other end has seen it. */
+function agreed(
+  sent: number | undefined,
+  ...arrived: readonly number[]
+): Pick<Measured, 'bitsPerSecond' | 'disputedBitsPerSecond'> {
+  const [least, most] = [Math.min(sent || Number.POSITIVE_INFINITY, ...arrived), Math.max(...arrived)]
+  return { bitsPerSecond: least, ...(most > DISPUTE * least ? { disputedBitsPerSecond: most } : {}) }
+}
+
+/** `[SUM]   0.00-2.00   sec  2.73 GBytes  11689150 Kbits/sec                  receiver` */
+const ARRIVED = /^\[\s*(\d+|SUM)\]\s+[\d.]+-\s*[\d.]+\s+sec\s+[\d.]+ \w+\s+([\d.]+) Kbits\/sec(?:\s.*)?\sreceiver$/
+
+/** What the server of iperf3 (`-f k`) has received, in bits a second; undefined: it printed no report. */
+function arrivedAt(server: string): number | undefined {
+  const reports = server.split('\n').flatMap((line) => {
+    const [, stream = '', rate] = ARRIVED.exec(line.trim()) ?? []
+    const thousands = amountOf(rate)
+    return thousands === undefined
+      ? []
+      : [{ isSum: stream === 'SUM', bytes: 0, bitsPerSecond: thousands * 1000, rest: '' }]
+  })
+  return total(reports)?.bitsPerSecond
+}
+
 /**
- * `iperf3 --json` of the client. Its exit code means nothing (3.12 ends with 0 when it fails, 3.19 when it was killed): there is a
- * result if the JSON is whole, has no `error`, and something arrived. Made for 3.12; fields that other versions lack are unknown.
+ * `iperf3 --json` of the client, and what the server printed (undefined: the client is believed). The client's exit code means
+ * nothing (3.12 ends with 0 when it fails, 3.19 when it was killed): there is a result if the JSON is whole, has no `error`, and
+ * both say that something arrived. Made for 3.12; fields that other versions lack are unknown, and servers of some report no
+ * rate of UDP.
  */
-export function parseIperf3(text: string): Parsed {
+export function parseIperf3(text: string, server?: { readonly text: string; readonly isUdp: boolean }): Parsed {
   const start = text.indexOf('{')
   const report = start < 0 ? undefined : parseJson(text.slice(start))
   if (report === undefined) {
@@ -33,6 +62,10 @@ export function parseIperf3(text: string): Parsed {
   // Before sum_received, the sum of UDP was what was sent.
   const bitsPerSecond = received ?? scale(numberAt(udp, 'bits_per_second'), 1 - (lostFraction ?? 0))
   if (bitsPerSecond === undefined || !(bitsPerSecond > 0)) return { kind: 'failed', reason: 'nothing arrived' }
+  const arrived = server && arrivedAt(server.text)
+  if (server?.isUdp === false && !arrived)
+    return { kind: 'failed', reason: 'the receiver reports that nothing arrived' }
+  const rates = agreed(numberAt(end, 'sum_sent', 'bits_per_second'), bitsPerSecond, arrived || bitsPerSecond)
   const streams = at(end, 'streams')
   const rtts = (Array.isArray(streams) ? streams : []).flatMap((stream) => numberAt(stream, 'sender', 'mean_rtt') || [])
   const cpu = ['host_total', 'remote_total'].map((name) => numberAt(end, 'cpu_utilization_percent', name) ?? -1)
@@ -44,7 +77,7 @@ export function parseIperf3(text: string): Parsed {
     loadedRttMs: meanMs(rtts),
     cpuFraction: scale(Math.max(...cpu), 0.01),
   }
-  return { kind: 'measured', measured: { bitsPerSecond, ...defined(known) } }
+  return { kind: 'measured', measured: { ...rates, ...defined(known) } }
 }
 
 /** Of times in microseconds. */
@@ -87,9 +120,8 @@ export function parseIperf2(client: string, server: string, isUdp: boolean): Par
   // `4400/0  2  2557K/3417(5816) us`: writes/errors, retransmits, window/round-trip time.
   const retransmits = amountOf(/^\d+\/\d+\s+(\d+)/.exec(sum?.rest ?? '')?.[1])
   const rtts = sent.flatMap(({ rest }) => amountOf(/K\/(\d+)(?:\(\d+\))? us/.exec(rest)?.[1]) ?? [])
-  const { bitsPerSecond } = arrived
   const known = defined({ sentBytes: sum?.bytes, retransmits, loadedRttMs: meanMs(rtts) })
-  return { kind: 'measured', measured: { bitsPerSecond, ...known } }
+  return { kind: 'measured', measured: { ...agreed(sum?.bitsPerSecond, arrived.bitsPerSecond), ...known } }
 }
 
 /** The lines after `Server Report:`, one a stream. */

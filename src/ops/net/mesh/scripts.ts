@@ -18,22 +18,19 @@ export function limitSeconds({ seconds }: MeasureOptions): number {
 
 export type ServerAddress = { readonly address: string; readonly port: number; readonly facts: MeshFacts }
 
-/** How a server reports while it is at work: once a second, in bits (iperf 2) or thousands of them (iperf3). */
-const LIVE = { iperf3: ' -i 1 -f k', iperf2: ' -i 1' } as const
-
-/** Prints `Server listening` when it does. */
+/** Prints `Server listening` when it does, and reports in bits a second (iperf 2) or thousands of them (iperf3). `isLive`: once a second. */
 export function serverScript(
   tool: Exclude<NetTool, 'ssh'>,
   place: ServerAddress,
   options: MeasureOptions & { readonly isLive?: boolean },
 ): string {
   const { address, port, facts } = place
-  const at = `-p ${port} -B ${shellQuote(address)}${options.isLive === true ? LIVE[tool] : ''}`
+  const at = `-p ${port} -B ${shellQuote(address)}${options.isLive === true ? ' -i 1' : ''}`
   // A server that waits longer than its slot would disturb the next one.
   const limit = limited(facts, 2 * limitSeconds(options))
   if (tool === 'iperf3') {
     const idle = hasIdleTimeout(facts.iperf3) ? ` --idle-timeout ${limitSeconds(options)}` : ''
-    return `${PATHS}\nexec ${limit}iperf3 -s -1 ${at}${idle} --forceflush`
+    return `${PATHS}\nexec ${limit}iperf3 -s -1 ${at}${idle} -f k --forceflush`
   }
   const kind = options.udpBitsPerSecond === undefined ? ` -P ${options.streams}` : ' -u'
   return `${PATHS}\nexec ${limit}iperf -s ${at}${kind}${isIPv6(address) ? ' -V' : ''} -f b`

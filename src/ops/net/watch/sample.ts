@@ -233,14 +233,13 @@ export class SampleReader {
   }
 
   #fileSystem(words: readonly string[]): undefined {
-    const used = amountOf(words[4]?.replace('%', ''))
+    const used = partOf(words[4]?.replace('%', ''))
     const point = words.slice(5).join(' ')
     // The heading comes first.
     if (words[0] === 'Filesystem') this.#fullestNext = undefined
     const isReal = /^\/(?!proc|sys|dev|run|snap)/.test(point)
     if (used === undefined || !isReal || /^(tmpfs|devtmpfs|udev|overlay|none|efivarfs)$/.test(words[0] ?? '')) return
-    if (this.#fullestNext === undefined || used / 100 > this.#fullestNext.used)
-      this.#fullestNext = { point, used: used / 100 }
+    if (this.#fullestNext === undefined || used > this.#fullestNext.used) this.#fullestNext = { point, used }
     this.#fullest = this.#fullestNext
   }
 
@@ -248,13 +247,13 @@ export class SampleReader {
     const [id = '', uuid = '', name = ''] = fields
     if (!/^\d+$/.test(id) || !this.#hasRoomFor(id)) return
     // `[N/A]`, `[Not Supported]` and the like are unknown.
-    const [busy, used, total, celsius, watts] = fields.slice(3).map(amountOf)
+    const [used, total, celsius, watts] = fields.slice(4).map(amountOf)
     if (this.#gpuNames.size < MAX_GPUS || this.#gpuNames.has(uuid)) this.#gpuNames.set(uuid, id)
     // A new round: its processes follow.
     const processes = this.#processes.get(uuid)
     this.#processes.delete(uuid)
     const [usedBytes, totalBytes] = [used && used * 2 ** 20, total && total * 2 ** 20]
-    const known = { busy: busy && busy / 100, usedBytes, totalBytes, celsius, watts, processes }
+    const known = { busy: partOf(fields[3]), usedBytes, totalBytes, celsius, watts, processes }
     this.#gpus.set(id, { id, name, ...defined(known) })
   }
 
@@ -273,14 +272,14 @@ export class SampleReader {
     if (id === undefined || !this.#hasRoomFor(id)) return
     const text = (pattern: RegExp) => fields[this.#rocmHead.findIndex((name) => pattern.test(name))]
     const find = (pattern: RegExp) => amountOf(text(pattern))
-    const percent = find(/GPU use \(%\)/i)
+    const busy = partOf(text(/GPU use \(%\)/i))
     const totalBytes = find(/VRAM Total Memory \(B\)/i)
     const usedBytes = find(/VRAM Total Used Memory \(B\)/i)
     // Instinct cards from MI300 on have no sensor at the edge, or say N/A.
     const celsius = find(/Temperature.*edge/i) ?? find(/Temperature.*junction/i)
     const watts = find(/Power.*\(W\)/i)
     const name = text(/^Card series$/i) || 'AMD'
-    const known = { busy: percent && percent / 100, usedBytes, totalBytes, celsius, watts }
+    const known = { busy, usedBytes, totalBytes, celsius, watts }
     this.#gpus.set(id, { id, name, ...defined(known) })
   }
 
@@ -340,6 +339,12 @@ export class SampleReader {
       gpus: [...this.#gpus.values()],
     }
   }
+}
+
+/** From percent, 0 to 1 also where a program reports more. */
+function partOf(percent: string | undefined): number | undefined {
+  const value = amountOf(percent)
+  return value === undefined ? undefined : Math.min(1, value / 100)
 }
 
 /** What is behind the first word, at its commas. */

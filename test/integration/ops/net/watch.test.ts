@@ -77,6 +77,20 @@ describe('samples', () => {
     expect(sample?.nfs).toEqual({ readBytes: 5000, writtenBytes: 0, operations: 10, roundTripMs: 3 })
   })
 
+  it('have shares of at most 1, whatever tools print', () => {
+    const tools = [
+      'nvidia 0, GPU-aa, A100, 9999, 1, 2, 61, 310',
+      'rocm device,GPU use (%)',
+      'rocm card1,101',
+      'fs Filesystem 1024-blocks Used Available Capacity Mounted on',
+      'fs /dev/sda1 1 1 1 1000000000% /',
+      '',
+    ].join('\n')
+    const [sample] = read(`${second(1)}${tools}${second(2)}`)
+    expect(sample?.gpus.map(({ busy }) => busy)).toEqual([1, 1])
+    expect(sample?.fullest).toEqual({ point: '/', used: 1 })
+  })
+
   it('start again if a counter goes back', () => {
     const [sample] = read(second(1, { inBytes: 5000 }) + second(2, { inBytes: 100 }))
     expect(sample?.receivedBytes).toBe(0)

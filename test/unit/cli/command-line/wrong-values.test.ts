@@ -7,6 +7,10 @@ import { runMuster } from '../../../support/run-muster.ts'
 it.each([
   [['job', 'cancel', 'all'], "'all' is not a valid value for ids. It must be a job number, or a range such as 17-19."],
   [['--timeout', 'soon', 'hosts'], "'soon' is not a valid value for --timeout <s>. It must be"],
+  [['run', 'here', '--out', '', '--', 'true'], 'the path of --out is empty\nIs a variable not set?\n'],
+  [['--hosts=', 'hosts'], 'the path of --hosts is empty\n'],
+  [['job', 'submit', '--copy-dir', '', '--', 'true'], 'the path of --copy-dir is empty\n'],
+  [['left', '--also', '/data', '--also', ''], 'the path of --also is empty\n'],
 ])('says plainly what is wrong with %j', async (args, words) => {
   const directory = mkdtempSync(join(tmpdir(), 'muster-values-'))
   try {

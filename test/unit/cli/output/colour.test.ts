@@ -17,6 +17,8 @@ describe('isColoured', () => {
     ['auto', { NO_COLOR: '', FORCE_COLOR: '', CLICOLOR_FORCE: '' }, true, true],
     ['auto', {}, false, false],
     [undefined, {}, true, true],
+    ['auto', { TERM: 'dumb' }, true, false],
+    ['auto', { TERM: 'dumb', FORCE_COLOR: '1' }, true, true],
   ] as const)('--color %s with %j on a terminal (%s): %s', (color, environment, isTerminal, expected) => {
     expect(isColoured(color, environment, isTerminal)).toBe(expected)
   })

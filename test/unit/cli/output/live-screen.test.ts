@@ -6,6 +6,7 @@ const screenOf = (stdout: Writable, calls: string[]) =>
   new LiveScreen({
     stdout,
     stderr: new PassThrough(),
+    environment: {},
     live: () => [],
     onFull: () => calls.push('full'),
     onRoom: () => calls.push('room'),
@@ -41,21 +42,35 @@ it('holds hosts back again for an output that is full again', async () => {
   expect(calls).toEqual(['full', 'room', 'full', 'room'])
 })
 
-it('draws the live lines anew below what the shell printed while the process was stopped', () => {
+const onTerminal = (TERM: string) => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
   const written: string[] = []
   const stderr = Object.assign(
     new Writable({ write: (bytes, _encoding, done) => done(void written.push(`${bytes}`)) }),
-    {
-      isTTY: true,
-    },
+    { isTTY: true },
   )
-  using screen = new LiveScreen({ stdout: new PassThrough(), stderr, live: () => ['1 of 2 done'] })
+  const live = () => ['1 of 2 done']
+  const screen = new LiveScreen({ stdout: new PassThrough(), stderr, environment: { TERM }, live })
+  return { screen, stderr, written }
+}
+
+it('draws the live lines anew below what the shell printed while the process was stopped', () => {
+  const { screen, stderr, written } = onTerminal('xterm')
+  using _screen = screen
   screen.refresh()
   vi.runOnlyPendingTimers()
   written.splice(0)
   stderr.emit('continued')
   vi.runOnlyPendingTimers()
   expect(written.join('')).toMatch(/^\x1b\[\?7l1 of 2 done/)
+})
+
+it('draws no live lines on a dumb terminal', () => {
+  const { screen, written } = onTerminal('dumb')
+  using _screen = screen
+  screen.refresh()
+  vi.runOnlyPendingTimers()
+  screen.err('a message\n')
+  expect(written).toEqual(['a message\n'])
 })

@@ -51,8 +51,9 @@ describe('the files of --out', () => {
     expect(() => new OutputDirectory(below, ['m1'], false)).toThrow(`--out ${below}`)
   })
 
-  it('never leave a partial file behind', () => {
-    const files = new OutputDirectory(directory, ['m1'], false)
+  it.each(['stdout', 'stderr'])('are both left out where %s cannot be written, also old ones', (name) => {
+    for (const old of ['m1.out', 'm1.err']) writeFileSync(join(directory, old), 'old')
+    const files = new OutputDirectory(directory, ['m1'], true)
     const broken = {
       *read(): Generator<Uint8Array> {
         yield Buffer.from('half')
@@ -60,7 +61,7 @@ describe('the files of --out', () => {
       },
     }
     using store = new OutputStore(directory)
-    const output = { ...store.of('m1'), stdout: broken } as unknown as ReturnType<typeof store.of>
+    const output = { ...store.of('m1'), [name]: broken } as unknown as ReturnType<typeof store.of>
     expect(() => files.write('m1', output)).toThrow('no space left')
     expect(readdirSync(directory)).toEqual([])
   })

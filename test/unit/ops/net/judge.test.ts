@@ -122,6 +122,14 @@ describe('the findings of a mesh', () => {
     ])
   })
 
+  it('name the links whose ends report different rates, and blame no other host', () => {
+    const lies = (from: string) =>
+      from === 'm2' ? { bitsPerSecond: 941e6, disputedBitsPerSecond: 4705e6 } : { bitsPerSecond: 941e6 }
+    expect(words(mesh(lies, [host('m1'), host('m2'), host('m3')]))).toEqual([
+      'disputed-rate: the two ends do not report the same rate, and the lower one counts: m2 → m1 941 Mbit/s or 4.71 Gbit/s, m2 → m3 941 Mbit/s or 4.71 Gbit/s',
+    ])
+  })
+
   it('name the receiver of a link of unknown rate, and blame no host', () => {
     const report = mesh((from) => (from === 'm3' ? { kind: 'failed', cause: 'unsteady', reason: 'unknown' } : 200))
     expect(judgeMesh(report).map(({ gravity, id, text }) => [gravity, id, text])).toEqual(

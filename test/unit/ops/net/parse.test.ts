@@ -26,6 +26,45 @@ describe('the result of iperf3', () => {
     })
   })
 
+  describe('with what its server says', () => {
+    const client = (mbits: number, sent = mbits) =>
+      JSON.stringify({
+        end: { sum_sent: { bits_per_second: sent * 1e6 }, sum_received: { bits_per_second: mbits * 1e6 } },
+      })
+    const server = (mbits: number, more = '', stream = '  5') =>
+      `[${stream}]   0.00-2.01   sec  3.36 GBytes  ${mbits * 1000} Kbits/sec  ${more}                receiver\n`
+    const rateOf = (said: string, text: string, isUdp = false) => {
+      const parsed = parseIperf3(said, { text, isUdp })
+      if (parsed.kind === 'failed') return parsed.reason
+      const { bitsPerSecond, disputedBitsPerSecond } = parsed.measured
+      return [bitsPerSecond, disputedBitsPerSecond].flatMap((each) => (each === undefined ? [] : each / 1e6))
+    }
+
+    it('has the lower rate, and both if one end claims far more', () => {
+      const interval = '[  5]   0.00-1.00   sec  1.93 GBytes  5000000 Kbits/sec                  \n'
+      expect(rateOf(client(941, 980), interval + server(941))).toEqual([941])
+      expect(rateOf(client(4705, 4900), server(941))).toEqual([941, 4705])
+      // Its server lies to the client, too.
+      expect(rateOf(client(4705, 980), server(4705))).toEqual([980, 4705])
+      // Much is still in the sender's kernel.
+      expect(rateOf(client(10, 40), server(10))).toEqual([10])
+    })
+
+    it('counts all streams', () => {
+      const streams = server(400, '', '  5') + server(500, '', '  8')
+      expect(rateOf(client(900), streams)).toEqual([900])
+      expect(rateOf(client(900), streams + server(890, '', 'SUM'))).toEqual([890])
+    })
+
+    it('is a failure if no data reached it, except with UDP, whose rate not every server knows', () => {
+      for (const text of ['', 'Server listening on 5301 (test #1)\n', server(0)]) {
+        expect(rateOf(client(941), text)).toBe('the receiver reports that nothing arrived')
+        expect(rateOf(client(941), text, true)).toEqual([941])
+      }
+      expect(rateOf(client(941), server(91, '0.010 ms  67/763 (8.8%)'), true)).toEqual([91, 941])
+    })
+  })
+
   it('has jitter and loss with UDP', () => {
     expect(parseIperf3(fixture('iperf3-udp.json'))).toMatchObject({
       measured: { jitterMs: expect.closeTo(0.0096, 3), lostFraction: 0, bitsPerSecond: expect.closeTo(20178166.9, 0) },
@@ -52,6 +91,13 @@ describe('the result of iperf3', () => {
 })
 
 describe('the result of iperf2', () => {
+  it('is at most what the client has sent', () => {
+    const report = (mbits: number) => `[  1] 0.0000-1.0239 sec  576716860 Bytes  ${mbits * 1e6} bits/sec\n`
+    expect(parseIperf2(report(900), report(9000), false)).toMatchObject({
+      measured: { bitsPerSecond: 900e6, disputedBitsPerSecond: 9000e6 },
+    })
+  })
+
   it('counts what the server received, not what the client sent', () => {
     expect(parseIperf2(fixture('iperf2-tcp.txt'), fixture('iperf2-tcp-server.txt'), false)).toMatchObject({
       measured: { bitsPerSecond: 4890528323, retransmits: expect.any(Number), loadedRttMs: expect.any(Number) },

@@ -74,6 +74,20 @@ describe('the table of watched hosts', () => {
     expect(lines[4]).toMatch(/^ m4 +unreachable: connection refused$/)
   })
 
+  it('keeps its columns whatever a host reports', () => {
+    const wild = {
+      load: 1e19,
+      receivedBytes: 1e19,
+      fullest: { point: '/', used: 1e7 },
+      gpus: [{ ...gpu, celsius: 1e19 }],
+    }
+    const panes = watchPanes([host('m1', { gpus: [gpu] }), host('m2', wild)], FIRST_VIEW, look(200, 20))
+    const lines = textOf(panes.at(-1) as PaneView)
+    const [plain = '', of2 = ''] = ['m1', 'm2'].map((name) => lines.find((line) => line.includes(name)))
+    expect(textWidth(of2)).toBe(textWidth(plain))
+    expect(of2).toMatch(/ {2}50% 1000… .* 100…! 100…! 10…!$/)
+  })
+
   it('shows the machine of the console last, without counting it; unknown values are not 0', () => {
     const { samples } = host('(here)', { cpu: 0.99 })
     const known = samples.map(({ readBytes: _, writtenBytes: __, ...rest }): Sample => rest)
