@@ -2,6 +2,7 @@
  * The plan for a conda environment on each host: made once on the followed host, and its prefix copied to the same path on the
  * others, which then need no relocation, solver, channel or conda. Pure.
  */
+import { counted } from '../../base/counted.ts'
 import { knownValue } from '../kernel/fact.ts'
 import { blocked, ifKnown, nothing, type Operation, type Step, steps, type Verdict } from '../kernel/operation.ts'
 import {
@@ -115,7 +116,7 @@ function takeVerdict(
   const isThere = 'packages' in content
   const changes = changesOf(content, followed, path)
   if (typeof followed !== 'string' && changes.length === 0) {
-    return nothing(`${path} holds the ${followed.packages.size} packages of ${from}`)
+    return nothing(`${path} holds ${counted(followed.packages.size, 'package')} of ${from}`)
   }
   const title = `${isThere ? 'replace' : 'create'} ${path} ${isThere ? 'with' : 'from'} the environment of ${from}`
   const run = unpackPrefix(path, parcelOf(wanted), from, isThere && content.made === undefined)

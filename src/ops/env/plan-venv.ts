@@ -1,4 +1,5 @@
 /** The plan for a virtual environment on each host. Pure. */
+import { counted } from '../../base/counted.ts'
 import { defined } from '../../base/defined.ts'
 import { knownValue } from '../kernel/fact.ts'
 import { pathWord } from '../kernel/files.ts'
@@ -101,7 +102,7 @@ function gather(wanted: Wanted, source: OwnFacts, lock: Lock | undefined, isEqua
     return steps('missing', [{ id: 'gather', title, changes: [`+ ${parcel}`], run }])
   }
   const verdict = () => {
-    if (lock !== undefined) return nothing(`the ${lock.size} wheels are in ${parcel}`)
+    if (lock !== undefined) return nothing(`${counted(lock.size, 'wheel is', 'wheels are')} in ${parcel}`)
     if (isEqual) return nothing('no other host needs wheels')
     if (file?.kind === 'text') return make(file.text, file.path, isTomlLock(file.path) ? 'lock' : 'list')
     return ifKnown(host, TITLE, prefixFactOf(source), (followed) => {
@@ -110,7 +111,7 @@ function gather(wanted: Wanted, source: OwnFacts, lock: Lock | undefined, isEqua
         return blocked(host, 'nothing-to-follow', `there is no environment ${prefix} for the others to follow`, hint)
       }
       const pins = [...followed.packages].map(([name, { version }]) => `${name}==${version}\n`)
-      return make(pins.join(''), `the ${pins.length} packages of ${prefix}`, 'complete')
+      return make(pins.join(''), `${counted(pins.length, 'package')} of ${prefix}`, 'complete')
     })
   }
   return operation('wheels', host, 'wheels', verdict())
@@ -164,7 +165,8 @@ function venvVerdict(
   }
   if (lock === undefined) return steps('differs', [bring, install([`~ ${path}: to match the wheels`])])
   const changes = packageChanges(comparedOf(content, lock), lock, content.broken)
-  if (changes.length === 0) return nothing(`${path} holds the ${lock.size} packages, and no others`)
+  if (changes.length === 0)
+    return nothing(`${path} holds ${lock.size === 1 ? 'the package' : `the ${lock.size} packages`}, and no others`)
   return steps('differs', [bring, install(listed(changes))])
 }
 

@@ -1,4 +1,5 @@
 /** Ray: a head and its workers, as hosts.yaml declares them, and findings about a running cluster. */
+import { counted } from '../../base/counted.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { type AreaFacts, defineArea } from '../kernel/area.ts'
 import { knownValue } from '../kernel/fact.ts'
@@ -45,7 +46,7 @@ export async function verifyRay(wanted: RayWanted, { facts }: AreaFacts<RayFacts
         finding({ host }, 'note', 'other-cluster', `the Ray cluster at ${other} runs here, too`),
       )
     }),
-    finding(head, 'note', 'cluster', `${alive.length} nodes are alive, Ray ${cluster.ray}`, {
+    finding(head, 'note', 'cluster', `${counted(alive.length, 'node is', 'nodes are')} alive, Ray ${cluster.ray}`, {
       detail: totals.join(', '),
     }),
   ]
