@@ -80,6 +80,27 @@ describe.skipIf(!requirement('ssh'))('files that change while the console is ope
     await console.expectReceivers('m1', 'm2', 'm3')
   })
 
+  it('say where a host is that is closed and added again, as the Log advises', async () => {
+    const { file, environment } = inventory
+    writeFileSync(preferences, '')
+    writeFileSync(file, without('m3'))
+    await using console = await openConsole({ args: ['--hosts', file, 'm1'], size: [80, 24], environment })
+    await console.expectReady()
+    await console.leader('6')
+    const ports = hosts.hosts.map(({ port }) => String(port))
+    writeFileSync(file, without('m2', 'm3').replace(`port: ${ports[0]}`, `port: ${ports[2]}`))
+    await console.expectScreen(/m1 changed: connect again/)
+    await console.key('1')
+    await console.leader('x')
+    await console.key('y')
+    await console.until((state) => state.hosts.length === 0, 'no host')
+    await console.leader('+')
+    await console.key('Enter')
+    await console.expectReady()
+    await console.type('hostname\r')
+    await console.expectOn('m1', /^m3$/m)
+  })
+
   it('open together as groups, with hosts of the same name told apart', async () => {
     const { file, environment } = inventory
     const [a, b] = ['a.yaml', 'b.yaml'].map((name) => join(dirname(file), name)) as [string, string]
