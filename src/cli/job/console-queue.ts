@@ -216,9 +216,9 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
         hosts: packHosts(hostsOf(queue), active),
         down,
         active,
-        waiting: store.queuedGroups(MOST_WAITING).map(({ job, count }) => {
+        waiting: store.queuedGroups(MOST_WAITING).map(({ job, ...rest }) => {
           const { why, expected } = whyWaiting(job, queue, context.now(), free)
-          return { job, count, why: joinReasons(why), expectedMs: expectedOf(expected) }
+          return { job, ...rest, why: joinReasons(why), expectedMs: expectedOf(expected) }
         }),
         groups: linesOf(groups, lines),
         counts: store.counts(),

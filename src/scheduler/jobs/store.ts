@@ -269,9 +269,9 @@ export class JobStore implements Disposable {
     return this.#rows.read(`WHERE kind = 'queued' ORDER BY priority DESC, jobs.id LIMIT ?`, limit)
   }
 
-  /** As `queued`, but of each submission only the first one, with how many of it wait. */
-  queuedGroups(limit: number): readonly { readonly job: Job; readonly count: number }[] {
-    const found = new Map<number, { job: Job; count: number }>()
+  /** As `queued`, but of each submission only the first one, with the last one that waits and how many do. */
+  queuedGroups(limit: number): readonly { readonly job: Job; readonly last: number; readonly count: number }[] {
+    const found = new Map<number, { job: Job; last: number; count: number }>()
     const next = (condition: string, ...values: number[]) =>
       this.#rows.read(`WHERE kind = 'queued' AND ${condition} ORDER BY priority DESC, jobs.id LIMIT 1`, ...values)[0]
     let [job] = this.queued(1)
@@ -279,8 +279,11 @@ export class JobStore implements Disposable {
       const { id, priority } = job
       const spec = Number(this.file.one('SELECT spec FROM jobs WHERE id = ?', id)?.spec)
       if (!found.has(spec)) {
-        const row = this.file.one("SELECT count(*) AS count FROM jobs WHERE spec = ? AND kind = 'queued'", spec)
-        found.set(spec, { job, count: Number(row?.count) })
+        const row = this.file.one(
+          "SELECT max(id) AS last, count(*) AS count FROM jobs WHERE spec = ? AND kind = 'queued'",
+          spec,
+        )
+        found.set(spec, { job, last: Number(row?.last), count: Number(row?.count) })
       }
       job = next('priority = ? AND jobs.id > ?', priority, this.#lastOf(spec, id)) ?? next('priority < ?', priority)
     }

@@ -21,7 +21,7 @@ import { metricNumber, rankBy } from '../../scheduler/jobs/metric.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
 import { boldStyle, mutedStyle, type Span, type Style, styleOf, type Theme, themes } from '../compositor/scene.ts'
 import { documentOf, type Row, type RowDocument, rowStyle, rowWidth, wrapRows } from '../rows/rows-pane.ts'
-import { findHost, hasWord, sortMark, type TableColumn, type TableView } from '../rows/table-view.ts'
+import { findHost, hasWord, isNumberWithin, sortMark, type TableColumn, type TableView } from '../rows/table-view.ts'
 import {
   changedWords,
   countOf,
@@ -63,9 +63,7 @@ const LINE_ORDERS = (nowMs: number): Readonly<Record<string, Partial<TableColumn
     order: ({ first }) => first,
     isDescending: true,
     find: ({ first, count, study }, word) =>
-      /^\d+$/.test(word)
-        ? Number(word) >= first && Number(word) < first + count
-        : study !== undefined && 'study'.includes(word),
+      isNumberWithin(word, first, first + count - 1) || (study !== undefined && 'study'.includes(word)),
   },
   STATE: {
     find: ({ lead, counts, study }, word) =>

@@ -476,9 +476,16 @@ export class JobsPage implements Page {
     return shownMembers(this.#context.state)
   }
 
+  /** The one that was chosen in the selected row, which a filter may change. */
+  get #member(): number | undefined {
+    const { member = -1 } = this.#view
+    const { first = 0, count = 0 } = this.#chosen ?? {}
+    return member >= first && member < first + count ? member : undefined
+  }
+
   /** In an open table. */
   get #chosenMember(): number | undefined {
-    return this.#view.member ?? this.#sweepRows[0]?.id
+    return this.#member ?? this.#sweepRows[0]?.id
   }
 
   #move(by: number): void {
@@ -495,7 +502,7 @@ export class JobsPage implements Page {
 
   #moveInTable(by: number): void {
     const rows = this.#sweepRows
-    const at = rows.findIndex(({ id }) => id === this.#view.member)
+    const at = rows.findIndex(({ id }) => id === this.#member)
     const member = nearest(rows, Math.max(0, at) + by)?.id
     if (member !== undefined) this.#choose({ spec: this.#chosen?.spec, member })
   }
@@ -511,9 +518,9 @@ export class JobsPage implements Page {
   }
 
   #stepRank(by: number): void {
-    const { details, member, logRank = 0 } = this.#view
+    const { details, logRank = 0 } = this.#view
     const last = (details?.job.spec.bundles ?? 1) - 1
-    this.#choose({ member, logRank: Math.max(0, Math.min(last, logRank + by)) })
+    this.#choose({ member: this.#member, logRank: Math.max(0, Math.min(last, logRank + by)) })
   }
 
   #scrollLog(by: ScrollStep): void {
@@ -570,7 +577,8 @@ export class JobsPage implements Page {
     this.#readings += 1
     const reading = this.#readings
     const line = this.#chosen
-    const { isTableOpen, member, ranks, study } = this.#view
+    const { isTableOpen, ranks, study } = this.#view
+    const member = this.#member
     const studyId = study?.id ?? line?.study?.study.id
     const studied = studyId === undefined ? undefined : await this.#readStudy(studyId)
     const sweep = line && isTableOpen ? await this.#readSweep(line) : undefined

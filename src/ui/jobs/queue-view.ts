@@ -223,9 +223,10 @@ export type QueueStatus = {
   /** Why a host does not answer the scheduler, by its name. */
   readonly down: Readonly<Record<string, string>>
   readonly active: readonly Job[]
-  /** The first waiting jobs, of each submission one: `count` of it wait. */
+  /** The first waiting jobs, of each submission one: `count` of it wait, up to number `last`. */
   readonly waiting: readonly {
     readonly job: Job
+    readonly last: number
     readonly count: number
     readonly why: string
     readonly expectedMs: number | undefined

@@ -13,7 +13,15 @@ import {
 } from '../jobs/queue-view.ts'
 import type { RayStatus } from '../ray/ray-view.ts'
 import type { Row } from '../rows/rows-pane.ts'
-import { filterRows, findHost, type TableColumn, type TableFrame, type TableView } from '../rows/table-view.ts'
+import {
+  filterRows,
+  findHost,
+  hasWord,
+  isNumberWithin,
+  type TableColumn,
+  type TableFrame,
+  type TableView,
+} from '../rows/table-view.ts'
 import { type ConsoleState, tableView } from '../state/console-state.ts'
 import type { BlockSpot } from './arrange.ts'
 import type { Letters } from './blocks.ts'
@@ -127,7 +135,11 @@ export function shownHosts({ hosts, cards, down }: PackedCluster, view: TableVie
 }
 
 const waitingColumns: readonly TableColumn<WaitingCard>[] = [
-  { title: 'JOB', text: ({ name }) => name },
+  {
+    title: 'JOB',
+    text: ({ name }) => name,
+    find: ({ job, last = job, name }, word) => hasWord(name, word) || isNumberWithin(word, job, last),
+  },
   { title: 'REASON', text: ({ why }) => why },
 ]
 

@@ -177,7 +177,10 @@ export class PackingPage implements Page {
   }
 
   readonly #actions: Readonly<Record<PackingCommand, () => void>> = {
-    'to-picture': () => this.#watch.set({ packingList: undefined }),
+    'to-picture': () => {
+      const { listOffsets } = this.#context.state.queue
+      this.#watch.set({ packingList: undefined, listOffsets: { ...listOffsets, waiting: 0 } })
+    },
     'next-list': () => this.#nextList(),
     next: () => this.#move('right'),
     previous: () => this.#move('left'),
@@ -277,6 +280,8 @@ export class PackingPage implements Page {
     if (!isFar && by > 0 && card.to > offset + rows)
       return this.#showWaiting(card, Math.min(card.to - rows, offset + by))
     if (!isFar && by < 0 && card.from < offset) return this.#showWaiting(card, Math.max(card.from, offset + by))
+    // Of the last one the end, of the first one the beginning.
+    if (next === card) return this.#showWaiting(next, by > 0 ? Math.max(0, next.to - rows) : next.from)
     // All of it, or at least its first row.
     this.#showWaiting(next, Math.min(next.from, Math.max(offset, next.to - rows)))
   }

@@ -127,7 +127,7 @@ export function drawPacking(input: PackingInput): PackingScene {
     waitingRows.push(...waitingCardRows(one, (waitingRect?.width ?? 2) - 2, input, index === waitingAt))
     return { group: groupOfCard.get(one) ?? 0, job: one.job, from, to: waitingRows.length }
   })
-  const hidden = waitingCount - allWaiting.reduce((sum, { more = 0 }) => sum + 1 + more, 0)
+  const hidden = waitingCount - allWaiting.reduce((sum, { count = 1 }) => sum + count, 0)
   const isFiltered = (tables?.waiting.filter.text ?? '') !== ''
   const hiddenWords = isFiltered
     ? `${counted(hidden, 'more job is', 'more jobs are')} not searched`

@@ -24,8 +24,9 @@ export type JobCard = {
 export type WaitingCard = {
   readonly job: number
   readonly name: string
-  /** How many more were submitted with it, and wait. */
-  readonly more?: number
+  /** The last one that was submitted with it and waits, and how many of them wait; undefined: it alone. */
+  readonly last?: number
+  readonly count?: number
   readonly why: string
   readonly expectedMs: number | undefined
 }
@@ -59,11 +60,12 @@ export function clusterOfQueue(status: QueueStatus, hosts: readonly PackedHost[]
     hosts,
     down: status.down,
     cards: new Map(own.map((job) => [job.id, cardOf(job)])),
-    waiting: status.waiting.map(({ job: { id, spec }, count, ...rest }) => ({
+    waiting: status.waiting.map(({ job: { id, spec }, last, count, ...rest }) => ({
       ...rest,
       job: id,
-      name: `${id} ${spec.name}`,
-      more: count - 1,
+      ...(count === 1
+        ? { name: `${id} ${spec.name}` }
+        : { last, count, name: `${id}-${last}${last - id + 1 === count ? '' : ` (${count})`} ${spec.name}` }),
     })),
     waitingCount: status.counts.get('queued') ?? status.waiting.length,
   }

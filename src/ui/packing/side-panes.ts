@@ -351,7 +351,7 @@ function nowText(part: BlockSpot['part'], use: RealUse | undefined): string {
 
 /** A job that waits, when it is expected to start, and the whole reason. */
 export function waitingCardRows(
-  { job, name, more = 0, why, expectedMs }: WaitingCard,
+  { job, name, why, expectedMs }: WaitingCard,
   columns: number,
   { theme, nowMs, letters }: PackingInput,
   isSelected: boolean,
@@ -361,7 +361,7 @@ export function waitingCardRows(
   const first: Row = [
     { text: isSelected ? '▸' : ' ', style: boldStyle(theme.accent) },
     jobSpan(job, signOf(job, letters), theme),
-    { text: ` ${title}${more === 0 ? '' : ` and ${more} more`}  `, style: boldStyle(theme.text) },
+    { text: ` ${title}  `, style: boldStyle(theme.text) },
   ]
   const room = columns - rowWidth(first)
   if (textWidth(reason) <= room) return [[...first, { text: reason, style: mutedStyle(theme) }]]

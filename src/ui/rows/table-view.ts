@@ -230,6 +230,10 @@ function expanded(text: string): readonly string[] | undefined {
   }
 }
 
+/** For a column of numbers, also ranges of them. */
+export const isNumberWithin = (word: string, first: number, last: number): boolean =>
+  /^\d+$/.test(word) && Number(word) >= first && Number(word) <= last
+
 /** Ignores case unless the word has a capital letter. */
 export const hasWord = (text: string, word: string): boolean =>
   word === word.toLowerCase() ? text.toLowerCase().includes(word) : text.includes(word)

@@ -53,7 +53,7 @@ const open = (name = 'queue.db') => new JobStore(join(directory, name))
 
 test('names of each submission the first job that waits, in their order, and how many wait', () => {
   using store = open()
-  const groups = (limit = 10) => store.queuedGroups(limit).map(({ job, count }) => [job.id, count])
+  const groups = (limit = 10) => store.queuedGroups(limit).map(({ job, last, count }) => [job.id, last, count])
   expect(groups()).toEqual([])
   const sixty = Array.from({ length: 60 }, () => ({}))
   store.submit(submission({ variants: sixty }), 5)
@@ -61,20 +61,20 @@ test('names of each submission the first job that waits, in their order, and how
   store.submit(submission(), 5)
   store.submit(submission({ variants: [{}, {}], priority: -1 }), 5)
   expect(groups()).toEqual([
-    [61, 20],
-    [1, 60],
-    [81, 1],
-    [82, 2],
+    [61, 80, 20],
+    [1, 60, 60],
+    [81, 81, 1],
+    [82, 83, 2],
   ])
   expect(groups(2)).toEqual([
-    [61, 20],
-    [1, 60],
+    [61, 80, 20],
+    [1, 60, 60],
   ])
   applyEvent(store, 1, { kind: 'stop', reason: 'cancelled' }, 6)
   applyEvent(store, 61, { kind: 'stop', reason: 'cancelled' }, 6)
   expect(groups().slice(0, 2)).toEqual([
-    [62, 19],
-    [2, 59],
+    [62, 80, 19],
+    [2, 60, 59],
   ])
 })
 

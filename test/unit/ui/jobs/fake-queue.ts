@@ -73,7 +73,9 @@ export function statusOf(
     .toReversed()
   const active = jobs.filter(({ state }) => isActive(state))
   const waiting = jobs.flatMap((job) =>
-    job.state.kind === 'queued' ? [{ job, count: 1, why: 'n1: too few cores are free', expectedMs: undefined }] : [],
+    job.state.kind === 'queued'
+      ? [{ job, last: job.id, count: 1, why: 'n1: too few cores are free', expectedMs: undefined }]
+      : [],
   )
   const known = { hosts: packHosts(hosts, active), down: {}, active, waiting, groups, counts }
   return { storeId: STORE, ...known, driver: 'ann@here', ...other }

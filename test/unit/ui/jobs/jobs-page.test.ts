@@ -402,6 +402,15 @@ describe('the Jobs tab', () => {
     expect(text()).toContain('failed exit 1: no such file')
   })
 
+  it('shows a job of the selected row also once a filter has selected another one', async () => {
+    const { press, text, console } = await openTab('5')
+    await press('G\x1b[C')
+    expect(console.state.queue.details?.job.id).toBeLessThan(5)
+    await press('/train-6\r')
+    expect(console.state.queue.details?.job.id).toBe(6)
+    expect(text()).toMatch(/^▸6 /m)
+  })
+
   it('goes to the ends and by pages with the keys of less, vi and k9s', async () => {
     const { press, console } = await openTab('5')
     const selected = () => console.state.queue.details?.job.id

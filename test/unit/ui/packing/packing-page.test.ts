@@ -241,7 +241,7 @@ describe('the waiting jobs', () => {
     const jobs = [jobOf(1, runningOn('m1', 0)), ...[2, 3, 4, 5, 6, 7].map((id) => jobOf(id, { kind: 'queued' }))]
     const specs = hostSpecs(3, 2).map((host, index) => ({ ...host, name: `m${index + 1}` }))
     const why = 'n1: needs 4 idle GPUs, 0 of 4 idle; '.repeat(6)
-    const waiting = jobs.slice(1).map((job) => ({ job, count: 1, why, expectedMs: undefined }))
+    const waiting = jobs.slice(1).map((job) => ({ job, last: job.id, count: 1, why, expectedMs: undefined }))
     queue.next = statusOf(specs, jobs, { waiting })
     harness.clock.advance(1000)
     await settle()
@@ -252,6 +252,11 @@ describe('the waiting jobs', () => {
     expect(screen(harness)).toMatch(/▸\S 4 train-4/)
     harness.type('G')
     expect(screen(harness)).toMatch(/▸\S 7 train-7/)
+    // At the last job, its end.
+    harness.type('G')
+    const end = harness.console.state.queue.listOffsets.waiting
+    harness.type('\x1b[6~G')
+    expect(harness.console.state.queue.listOffsets.waiting).toBe(end)
     harness.type('/train-3\r')
     expect(screen(harness)).toMatch(/▸\S 3 train-3/)
     const footer = footerBars(harness.console.state, themes.none)

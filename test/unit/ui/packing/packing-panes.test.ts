@@ -379,7 +379,7 @@ describe('the jobs that wait', () => {
     const why = `n1: too few cores are free. ${'It needs more than any host has. '.repeat(12)}The end.`
     const waiting = [5, 6, 7].map((id) => ({
       job: jobOf(id, { kind: 'queued' }),
-      count: 1,
+      last: id, count: 1,
       why,
       expectedMs: undefined,
     }))
@@ -394,20 +394,32 @@ describe('the jobs that wait', () => {
 
   it('are folded by submission, and those that have no row are counted', () => {
     const arrayed = [
-      { job: jobOf(5, { kind: 'queued' }), count: 380, why: 'n1: too few cores are free', expectedMs: undefined },
-      { job: jobOf(390, { kind: 'queued' }), count: 1, why: 'n1: too few cores are free', expectedMs: undefined },
+      {
+        job: jobOf(5, { kind: 'queued' }),
+        last: 384,
+        count: 380,
+        why: 'n1: too few cores are free',
+        expectedMs: undefined,
+      },
+      {
+        job: jobOf(390, { kind: 'queued' }),
+        last: 390,
+        count: 1,
+        why: 'n1: too few cores are free',
+        expectedMs: undefined,
+      },
     ]
     const counts = new Map([['queued', 384]])
     const input = inputOf(statusOf(hostSpecs(3), jobs, { waiting: arrayed, counts }), 240, 67)
     expect(textOf(packingPanes(input))).toMatch(
-      / 5 train-5 and 379 more {2}n1: .*\n.* 390 train-390 {2}n1: .*\n.*… and 3 more jobs: tab Jobs/,
+      / 5-384 train-5 {2}n1: .*\n.* 390 train-390 {2}n1: .*\n.*… and 3 more jobs: tab Jobs/,
     )
-    const tables = {
-      hosts: FIRST_TABLE_VIEW,
-      waiting: { ...FIRST_TABLE_VIEW, filter: { ...FIRST_TABLE_VIEW.filter, text: 'train-7' } },
-      jobs: FIRST_TABLE_VIEW,
+    const filtered = (text: string) => {
+      const waiting = { ...FIRST_TABLE_VIEW, filter: { ...FIRST_TABLE_VIEW.filter, text } }
+      return textOf(packingPanes({ ...input, tables: { hosts: FIRST_TABLE_VIEW, waiting, jobs: FIRST_TABLE_VIEW } }))
     }
-    expect(textOf(packingPanes({ ...input, tables }))).toContain('3 more jobs are not searched: tab Jobs')
+    expect(filtered('train-7')).toContain('3 more jobs are not searched: tab Jobs')
+    expect(filtered('200')).toContain(' 5-384 train-5 ')
   })
 })
 
