@@ -6,6 +6,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { accountName } from '../../base/account.ts'
 import { defined } from '../../base/defined.ts'
 import { fileReason, MusterError } from '../../base/errors.ts'
+import { formatBytes } from '../../base/format-bytes.ts'
 import { printable, printableLines } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { clip } from '../../base/text-width.ts'
@@ -97,6 +98,12 @@ const MOST_BUNDLES = 10_000
 /** Linux: one argument has no more than 128 KB. */
 const MOST_COMMAND_BYTES = 96 * 1024
 
+const account = (text: string): string => {
+  if (text.trim() === '')
+    throw new MusterError('usage', 'the account of --user is empty', { hint: 'Is a variable not set?' })
+  return text
+}
+
 /** Options of sbatch and srun, and what to use for them. */
 const OF_SLURM: Readonly<Record<string, string>> = {
   '--time': '--limit, in seconds',
@@ -151,6 +158,7 @@ export const withJobOptions = (command: Command): Command =>
     .option(
       '--user <name>',
       'charge the job to this account; at equal priority, accounts with less past use start first (default: you)',
+      account,
     )
     .option('--storage <path>', 'prove first that this directory is the same one on all hosts of the job')
     .option('--preemptible', 'allow stopping the job for one of higher priority; it is then queued again')
@@ -473,7 +481,10 @@ function requestOf(
 ): ResourceRequest {
   const memoryBytes = memory === undefined ? 0 : parseMemorySize(memory)
   if (memoryBytes === undefined)
-    throw new MusterError('usage', `--memory ${printable(memory ?? '')}: write it as 16GiB`)
+    throw new MusterError('usage', `--memory ${printable(memory ?? '')}: write it as 16GiB, or with TiB, MiB, KiB, GB`)
+  if (memoryBytes > 0 && /^\d+$/.test(memory ?? ''))
+    throw new MusterError('usage', `--memory ${memory} would be ${formatBytes(memoryBytes)}: add a unit, as in 16GiB`)
+  if (gpu > 0 && gpu * WHOLE_MILLI < 1) throw new MusterError('usage', '--gpu: a share of a GPU is at least 0.001')
   if (gpu > 1 && !Number.isInteger(gpu))
     throw new MusterError('usage', '--gpu: more than one GPU must be a whole number')
   const request: ResourceRequest = {

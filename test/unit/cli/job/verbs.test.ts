@@ -388,6 +388,16 @@ test('cancel names jobs that did not change as ranges', async () => {
   ])
 })
 
+test.each([
+  [['--memory', '16'], '--memory 16 would be 16 B: add a unit, as in 16GiB'],
+  [['--memory', '99PiB'], '--memory 99PiB: write it as 16GiB, or with TiB, MiB, KiB, GB'],
+  [['--gpu', '0.0001'], '--gpu: a share of a GPU is at least 0.001'],
+  [['--user', ''], 'the account of --user is empty'],
+])('submit refuses %j, which nobody means', async (options, reason) => {
+  const { messages } = await job(['submit', ...options, '--', 'true'])
+  expect(messages).toContain(`muster: ${reason}\n`)
+})
+
 test('list says whose jobs are told of no more', async () => {
   await job(['submit', '--bundles', '2', '--', 'true'])
   using store = openStore()
