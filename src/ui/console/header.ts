@@ -301,7 +301,12 @@ export function footerBars(state: ConsoleState, theme: Theme): Bars {
   const room = state.columns - 1
   const labelled = (text: string, hints: Hints, right: readonly BarPart[] = []): Bars => {
     const label = { text: ` ${text} `, isBold: true, isFilled: true, colour: theme.bar, fill: theme.accent }
-    return { left: [label, ...fitting(hints, theme, room - textWidth(text) - 2 - partsWidth(right))], right }
+    const keyRoom = room - textWidth(text) - 2
+    const beside = fitting(hints, theme, keyRoom - partsWidth(right))
+    // A key says more than what was found.
+    return beside.length > 0 || right.length === 0
+      ? { left: [label, ...beside], right }
+      : { left: [label, ...fitting(hints, theme, keyRoom)], right: [] }
   }
   switch (mode.kind) {
     case 'leader':
@@ -393,8 +398,10 @@ const leaderHints = (state: ConsoleState): Hints => [
 ]
 
 function panelMatches({ view }: Panel, theme: Theme): BarPart[] {
-  const { needle = '', matches } = view.kind === 'run' ? view : {}
-  return matches === undefined ? [] : matchParts(needle, { hit: matches.at - 1, hits: matches.of }, theme)
+  const { needle = '', matches, opened } = view.kind === 'run' ? view : {}
+  return matches === undefined || opened === undefined
+    ? []
+    : matchParts(needle, { hit: matches.at - 1, hits: matches.of }, theme)
 }
 
 type Matches = Pick<Extract<Mode, { kind: 'scroll' }>, 'hit' | 'hits'>

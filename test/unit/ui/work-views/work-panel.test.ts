@@ -222,6 +222,11 @@ describe('the panel of a run', () => {
     expect(await press('N')).toContain(' “line” 1 of 6 ')
     expect(await press('N')).toContain(' “line” 6 of 6 ')
     expect(await press('/Line\r')).toContain(' “Line” 1 of 3 ')
+    // The groups have no match that is shown.
+    expect(await press('\x1b')).not.toContain(' of 3 ')
+    expect(await press('/Line\r')).toContain(' “Line” 1 of 3 ')
+    harness.console.resize(40, 12)
+    expect(await press('')).toMatch(/^ RUN VIEW +Esc /)
     end(work, 'm4', 'Line of m4\n')
     harness.clock.advance(1000)
     expect(await press('')).not.toContain(' of 3 ')
