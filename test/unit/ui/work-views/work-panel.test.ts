@@ -226,7 +226,7 @@ describe('the panel of a run', () => {
     expect(await press('\x1b')).not.toContain(' of 3 ')
     expect(await press('/Line of m\r')).toContain(' “Line of m” 1 of 3 ')
     harness.console.resize(40, 12)
-    expect(await press('')).toMatch(/^ RUN VIEW +Tab shells +$/)
+    expect(await press('')).toMatch(/^ RUN VIEW +Tab shells +c stop $/)
     end(work, 'm4', 'Line of m4\n')
     harness.clock.advance(1000)
     expect(await press('')).not.toContain(' of 3 ')
