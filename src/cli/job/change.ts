@@ -6,7 +6,7 @@ import { formatRankSet } from '../../scheduler/launch/fold.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { withJobs } from './arguments.ts'
-import { type OpenQueue, openQueue } from './open-queue.ts'
+import { noticeScheduler, type OpenQueue, openQueue } from './open-queue.ts'
 import { jobOr } from './show.ts'
 
 type JobChange = 'cancel' | 'hold' | 'release' | 'retry' | 'requeue'
@@ -116,5 +116,8 @@ export function reportChanges(
       context.stderr.write(`muster: ${words}\n`)
     }
   }
+  // What runs is stopped by a scheduler.
+  if (!json && all.some(({ changed, state }) => changed === true && state === 'ending') && queue.driver() === undefined)
+    noticeScheduler(queue, context)
   return results.every((hasChanged) => hasChanged) ? EXIT.ok : EXIT.failed
 }

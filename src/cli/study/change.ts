@@ -71,7 +71,7 @@ Trials that were stopped start again first, as the same trials.
       context.stdout.write(jsonLine({ type: 'more', study: name, again, ...(most && { most }) }, context))
     else {
       const upTo = most === undefined ? '' : `, up to ${counted(most, 'trial')}`
-      const first = again === 0 ? '' : `; ${counted(again, 'trial')} that ${again === 1 ? 'was' : 'were'} stopped first`
+      const first = again === 0 ? '' : `; what was stopped runs first: ${counted(again, 'trial')}`
       const goes = study.spec.source === undefined ? 'continues' : 'is followed again'
       context.stdout.write(`${printable(`${name}: ${goes}${upTo}${first}.`)}\n`)
     }

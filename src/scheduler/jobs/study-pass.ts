@@ -388,7 +388,7 @@ type Next =
 function allTried({ spec }: Pick<Study, 'spec'>): string {
   const space = spaceOf(spec)
   const size = sizeOf(space)
-  if (Number.isFinite(size)) return `all ${size} points tried`
+  if (Number.isFinite(size)) return size === 1 ? 'its only point tried' : `all ${size} points tried`
   return `found no untried point; numbers are rounded to ${space.significantDigits} significant digits`
 }
 

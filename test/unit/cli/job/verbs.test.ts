@@ -398,6 +398,19 @@ test.each([
   expect(messages).toContain(`muster: ${reason}\n`)
 })
 
+test('cancel of a running job says that no scheduler stops it, and pack where a host of it is gone', async () => {
+  await job(['submit', '--', 'true'])
+  using store = openStore()
+  const lease = store.lease.take('test', Date.now(), 100)
+  if (lease === undefined) throw new Error('another scheduler runs')
+  applyEvent(store, 1, { kind: 'placed', places: [{ host: 'gone', devices: [] }] }, 1000, lease)
+  store.lease.give(lease)
+  expect((await muster(['pack'])).output).toContain(
+    '\n0 jobs are on these hosts, 0 wait.\nJob 1 runs on gone, no longer in hosts.yaml.\n',
+  )
+  expect((await job(['cancel', '1'])).messages).toBe('muster: no scheduler running. Run: muster job work\n')
+})
+
 test('list says whose jobs are told of no more', async () => {
   await job(['submit', '--bundles', '2', '--', 'true'])
   using store = openStore()

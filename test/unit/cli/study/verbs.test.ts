@@ -166,7 +166,7 @@ ${NO_SCHEDULER}`)
     expect((await study('show', 'wf')).output).toContain('study:     wf, stopped by its user\n')
     const { output, messages } = await study('more', 'wf')
     expect([output, messages]).toEqual([
-      expect.stringMatching(/^wf: continues, up to 12 trials(; \d trials? that (was|were) stopped first)?\.\n$/),
+      expect.stringMatching(/^wf: continues, up to 12 trials(; what was stopped runs first: \d trials?)?\.\n$/),
       `muster: ${NO_SCHEDULER}`,
     ])
     using store = openStore()
