@@ -1,6 +1,6 @@
 /** The program as it is installed, where the machine gives it little: what the user sees of it, and how it ends. */
 import { type ExecFileException, execFile } from 'node:child_process'
-import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -131,11 +131,12 @@ describe('the program on a machine with limits', () => {
   })
 
   describe.skipIf(!requirement('ssh', 'namespaces'))('with a full disk', () => {
-    /** In an empty directory with so much room; `after`: for sh, what to look at then. */
-    const withRoomFor = (kib: number, command: string, after: string) =>
+    /** In an empty directory with so much room; `before`, `after`: for sh. */
+    const withRoomFor = (kib: number, command: string, after: string, before = ':') =>
       muster(
         `mkdir -p "$HOME/tiny"; exec unshare --mount sh -c '
           mount -t tmpfs -o size=${kib}k tmpfs "$HOME/tiny" && cd "$HOME/tiny" || exit
+          ${before}
           "$@" --hosts "$HOME/ssh2.yaml" ${command}; code=$?; ${after}; exit $code' sh "$@"`,
         '',
         environment,
@@ -151,6 +152,25 @@ describe('the program on a machine with limits', () => {
       expect(code).toBe(1)
       for (const line of stdout.trimEnd().split('\n'))
         expect(JSON.parse(line)).toMatchObject({ cores: expect.any(Number) })
+    })
+
+    it('a host key for which there is no room is not recorded in part, and no lock is left', async () => {
+      const options = `-o UserKnownHostsFile=${directory}/tiny/known -o StrictHostKeyChecking=accept-new`
+      mkdirSync(join(directory, 'accepting'))
+      writeFileSync(
+        join(directory, 'accepting/ssh'),
+        `#!/bin/sh\nexec ${findProgram('ssh')} -F ${directory}/ssh_config ${options} "$@"\n`,
+        { mode: 0o755 },
+      )
+      const { code, stdout, stderr } = await withRoomFor(
+        4,
+        'run m1 -- true',
+        'wc -c < known; ls -A',
+        'PATH="$HOME/accepting:$PATH"; printf "%4050s\\n" "#" > known',
+      )
+      const reason = 'no space left on the device'
+      expect(stderr).toBe(`muster: cannot record a host key in ${directory}/tiny/known: ${reason}\n`)
+      expect([code, stdout]).toEqual([0, '4051\nknown\n'])
     })
 
     const noRoom = () => `muster: cannot keep the output in ${directory}/tiny/o: no space left on the device\n`

@@ -337,7 +337,7 @@ function createConsoleWork({ fleet, wires, fanOut, context }: ConsoleConnections
     },
     async saveOutput(directory, outputs) {
       const files = new OutputDirectory(here(directory), [...outputs.keys()], false)
-      for (const [host, output] of outputs) files.write(host, output)
+      files.writeAll(outputs)
       return files.path
     },
   }

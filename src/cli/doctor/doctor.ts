@@ -3,7 +3,6 @@
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { type Examination, examineHost } from '../../ops/doctor/examine-host.ts'
@@ -35,6 +34,7 @@ import { TtyDialog } from '../connect/tty-dialog.ts'
 import { painterOf } from '../output/colour.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { LiveScreen } from '../output/live-screen.ts'
+import { progressOf } from '../output/progress.ts'
 
 export const verb: VerbCode = {
   define: (command) => command.argument('[target]', 'hosts to examine (default: all)'),
@@ -67,7 +67,7 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
   const waiting = new Set(order)
   using screen = new LiveScreen({
     ...context,
-    live: () => (options.json ? [] : [progressOf(waiting, order.length)]),
+    live: () => (options.json ? [] : [progressOf('examined', [...waiting], order.length)]),
   })
   // A connection that is kept open would not show whether the user can log in.
   using wires = createVerbWires(context, 0, screen.quietly(new TtyDialog()))
@@ -157,11 +157,6 @@ function asReport(check: LoginCheck, examination: Examination | undefined, isLoc
 }
 
 const COLOURS = { blocker: 'red', risk: 'yellow', note: 'dim' } as const
-
-function progressOf(waiting: ReadonlySet<string>, count: number): string {
-  const names = waiting.size > 8 ? `${waiting.size} hosts` : foldHostSet([...waiting])
-  return `examined ${count - waiting.size} of ${count}${waiting.size === 0 ? '' : `, waiting for ${names}`}`
-}
 
 export type UpFindingsOptions = Omit<OpsHostsOptions, 'sudoPassword'> & {
   readonly inventory: Inventory

@@ -6,10 +6,11 @@ import { formatBytes } from '../../base/format-bytes.ts'
 import type { LeftSearch } from '../../base/left.ts'
 import { printable } from '../../base/printable.ts'
 import { formatDuration } from '../../base/time-text.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { didYouMean } from '../../inventory/nearest-word.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
-import { gatherAreaFacts } from '../../ops/kernel/bring-up.ts'
+import { type FactsByArea, gatherAreaFacts } from '../../ops/kernel/bring-up.ts'
 import { filesLeft, pathWord } from '../../ops/kernel/files.ts'
 import { type HostLeftover, type LeftAreas, type LeftRoom, leftAreas, roomOfSearch } from '../../ops/kernel/left.ts'
 import { iperfLeft } from '../../ops/net/mesh/install-iperf.ts'
@@ -24,6 +25,8 @@ import { endpointOptions, selectTarget } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/ops-hosts.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
 import { queuePath, readQueue } from '../job/open-queue.ts'
+import { LiveScreen } from '../output/live-screen.ts'
+import { progressOf } from '../output/progress.ts'
 import { formatTable, type TableOutput } from '../output/table.ts'
 
 type LeftOptions = GlobalOptions & {
@@ -66,12 +69,34 @@ Exit codes: 0 listed or removed, 4 a host could not be reached, 5 something coul
     const rooms = await chosenRooms(await ownQueue(inventory, options, context), options.area)
     const declared = { inventory, endpoints: new Map(endpoints.map((endpoint) => [endpoint.host, endpoint])) }
     const left = leftAreas(rooms, declared, names, (options.also ?? []).map(absoluteWord))
+    const isShown = options.remove !== true
+    const unsearched = roundsOf(left.areas, names)
+    using screen = new LiveScreen({
+      ...context,
+      live: () =>
+        isShown && options.json !== true ? [progressOf('searched', [...unsearched.keys()], names.length)] : [],
+    })
     const dialog = new TtyDialog()
-    using opened = openOpsHosts(endpoints, options, context, dialog, names)
+    using opened = openOpsHosts(endpoints, options, context, screen.quietly(dialog), names)
     const { hosts, fanOut } = opened
     const search = { hosts, mark: newMark(), limitFactor: limitFactorOf(options) * SEARCH_FACTOR }
-    if (options.remove !== true) return await show(left, search, options, context)
-    return await changeAreas('down', left.areas, { ...search, dialog, fanOut }, options, context)
+    if (!isShown) return await changeAreas('down', left.areas, { ...search, dialog, fanOut }, options, context)
+    const { signal, now } = context
+    screen.refresh()
+    const factsByArea = await gatherAreaFacts(left.areas, {
+      ...search,
+      signal,
+      now,
+      onHost({ host }) {
+        if (signal.aborted) return
+        const rest = (unsearched.get(host) ?? 1) - 1
+        if (rest > 0) unsearched.set(host, rest)
+        else unsearched.delete(host)
+        screen.refresh()
+      },
+    })
+    screen[Symbol.dispose]()
+    return show(left, factsByArea, [...unsearched.keys()], options, context)
   },
 }
 
@@ -80,20 +105,32 @@ const SEARCH_FACTOR = 5
 /** Longer lists are not sent to hosts: all jobs of the queue are then left alone. */
 const MOST_KEPT = 1000
 
-async function show(
-  { areas, itemsOf }: LeftAreas,
-  search: Pick<Parameters<typeof gatherAreaFacts>[1], 'hosts' | 'mark' | 'limitFactor'>,
+/** How often each host is asked: as root, too, where an area needs that. */
+function roundsOf(areas: LeftAreas['areas'], names: readonly string[]): Map<string, number> {
+  const rounds = (name: string) =>
+    new Set(areas.flatMap(({ hosts, areFactsRoot }) => (hosts.includes(name) ? [areFactsRoot] : [])))
+  return new Map(names.map((name) => [name, rounds(name).size]))
+}
+
+/** `unsearched`: the hosts that were not searched before the user stopped it. */
+function show(
+  { itemsOf }: LeftAreas,
+  factsByArea: FactsByArea,
+  unsearched: readonly string[],
   options: LeftOptions,
   context: CliContext,
-): Promise<number> {
+): number {
   const { signal, now } = context
   const report = new BringUpReport(options, context)
-  const factsByArea = await gatherAreaFacts(areas, { ...search, signal, now })
-  if (signal.aborted) return EXIT.interrupted
   const items = itemsOf(factsByArea)
+  const isStopped = signal.aborted && unsearched.length > 0
   const away = new Map([...factsByArea.values()].flatMap((areaFacts) => [...areaFacts.away]))
   if (options.json) for (const item of items) report.event(leftEvent(item))
-  else context.stdout.write(formatLeft(items, now(), context.stdout))
+  else if (items.length > 0 || !isStopped) context.stdout.write(formatLeft(items, now(), context.stdout))
+  if (isStopped) {
+    context.stderr.write(`muster: stopped; not searched: ${foldHostSet(unsearched)}\n`)
+    return EXIT.interrupted
+  }
   for (const [host, reason] of away) report.say(`${host}: ${reason}`)
   const counts = tally(
     ['left', 'used', 'declared', 'kept', 'unknown'],

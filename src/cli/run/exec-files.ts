@@ -104,6 +104,16 @@ export class OutputDirectory {
     }
   }
 
+  /** Of all hosts, or of none. */
+  writeAll(outputs: ReadonlyMap<string, HostOutput>): void {
+    try {
+      for (const [host, output] of outputs) this.write(host, output)
+    } catch (error) {
+      for (const host of outputs.keys()) this.remove(host)
+      throw error
+    }
+  }
+
   /** Also files of earlier runs, which would be taken for the output of this one. */
   remove(host: string): void {
     for (const path of this.#pathsOf(host)) rmSync(path, { force: true })

@@ -215,11 +215,12 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
   if (plan.stdin === undefined && plan.record.stdinNames === undefined && isPiped(context))
     screen.err('muster: the command did not get what you piped into muster; pass --stdin - to send it\n')
   const failed = names.filter((name) => !isSuccess(outcomes.get(name) ?? { kind: 'cancelled' }))
-  await writeLastRun({ ...plan.record, failed }, context.environment).catch((error: unknown) =>
-    screen.err(
-      `muster: --retry-failed will not know about this run: ${notKept(lastRunFile(context.environment), error)}\n`,
-    ),
-  )
+  try {
+    writeLastRun({ ...plan.record, failed }, context.environment)
+  } catch (error) {
+    const reason = notKept(lastRunFile(context.environment), error)
+    screen.err(`muster: --retry-failed will not know about this run: ${reason}\n`)
+  }
   const notStarted = names.filter(isNotStarted)
   if (options.json !== true && !isUnread && notStarted.length > 0)
     screen.err(`muster: not started on ${foldHostSet(notStarted)}; --retry-failed includes them\n`)

@@ -1,12 +1,12 @@
 /** What a run is about, from its arguments or from the run before: hosts, the command of each, files, variables. */
 
-import { randomBytes } from 'node:crypto'
-import { readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { defined } from '../../base/defined.ts'
 import { fileReason, MusterError } from '../../base/errors.ts'
 import { foreignFile, makeOwnDirectories, notOwn } from '../../base/foreign-place.ts'
 import { printable } from '../../base/printable.ts'
+import { replaceFile } from '../../base/replace-file.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { type InventorySource, isDeclared } from '../../inventory/load-inventory.ts'
@@ -232,13 +232,11 @@ export async function readLastRun(environment: CliContext['environment']): Promi
   throw new MusterError('configuration', `${printable(path)} is not a record of a run`, { hint: 'Remove it.' })
 }
 
-export async function writeLastRun(run: LastRun, environment: CliContext['environment']): Promise<void> {
+/** @throws what node:fs throws */
+export function writeLastRun(run: LastRun, environment: CliContext['environment']): void {
   const path = lastRunFile(environment)
   makeOwnDirectories(dirname(path))
-  // The keeper may have several runs at a time.
-  const temporary = `${path}.${process.pid}-${randomBytes(4).toString('hex')}`
-  await writeFile(temporary, `${JSON.stringify({ version: VERSION, ...run }, undefined, 2)}\n`, { mode: 0o600 })
-  await rename(temporary, path)
+  replaceFile(path, `${JSON.stringify({ version: VERSION, ...run }, undefined, 2)}\n`)
 }
 
 const isText = (value: unknown) => typeof value === 'string'

@@ -1,8 +1,9 @@
 /** Where results of measurements are kept: `$XDG_STATE_HOME/muster/net/KIND-TIME.json`, mode 0600, the newest 200 of each kind. */
-import { readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { foreignDirectory, makeOwnDirectories } from '../../base/foreign-place.ts'
 import { readBoundedSync } from '../../base/read-bounded.ts'
+import { replaceFile } from '../../base/replace-file.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 
 export type ResultKind = 'mesh' | 'pair' | 'nfs'
@@ -23,8 +24,7 @@ export function keepResult(environment: Environment, kind: ResultKind, time: str
   const directory = resultsDirectory(environment)
   makeOwnDirectories(directory)
   const path = join(directory, `${kind}-${time.replaceAll(':', '-')}.json`)
-  writeFileSync(`${path}.${process.pid}`, JSON.stringify(value), { mode: 0o600 })
-  renameSync(`${path}.${process.pid}`, path)
+  replaceFile(path, JSON.stringify(value))
   for (const old of resultPaths(environment, [kind]).slice(KEPT)) rmSync(old, { force: true })
   return path
 }

@@ -187,8 +187,7 @@ class HostFetch {
     } catch (error) {
       // Never follow a link: the host decides where it leads.
       const facts = await lstat(bytesOf(target)).catch(() => undefined)
-      if (facts?.isSymbolicLink())
-        throw new FileInTheWay('Is a link on this machine, and a directory on the host: remove the link')
+      if (facts?.isSymbolicLink()) throw new FileInTheWay('Is a link here and a directory on the host: remove the link')
       if (facts?.isDirectory() !== true) throw error
       if ((facts.mode & 0o700) !== 0o700) await chmod(bytesOf(target), (facts.mode & MODE_BITS) | 0o700).catch(() => {})
     }
@@ -310,7 +309,9 @@ class HostFetch {
     } catch (error) {
       if (!concernsOneEntry(error)) throw error
       const reason =
-        error instanceof RemoteRefusal ? `${showPath(entry.path)}: ${reasonOf(error)}` : systemReason(error)
+        error instanceof RemoteRefusal
+          ? `${showPath(entry.path)}: ${reasonOf(error)}`
+          : `${systemReason(error)} (on this machine)`
       this.#task.onFile(entry.target, 'failed', entry.sizeBytes, { reason })
     }
   }

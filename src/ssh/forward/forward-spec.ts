@@ -127,8 +127,11 @@ export const formatSocketAddress = ({ address, port }: SocketAddress): string =>
 /** Whether only this machine reaches the address. */
 export const isLoopback = (address: string): boolean => address.startsWith('127.') || address === '::1'
 
+/** Whether it stands for all addresses of a machine. */
+export const isEverywhere = (address: string): boolean => ['', EVERYWHERE, '::'].includes(address)
+
 /** For a browser on this machine; `listen` as it is. */
 export function urlOf({ address, port }: SocketAddress, path = '/'): string {
-  const host = address === EVERYWHERE || address === '::' ? LOOPBACK : address
+  const host = isEverywhere(address) ? LOOPBACK : address
   return `http://${formatSocketAddress({ address: host, port })}${path}`
 }

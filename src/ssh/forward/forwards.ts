@@ -16,6 +16,7 @@ import { describeSocketError } from '../ssh2/failures.ts'
 import { type Connection, failureOf, type HostListener, withHint } from '../transport.ts'
 import { type ForwardSpec, formatSocketAddress, type SocketAddress } from './forward-spec.ts'
 import { joinStreams } from './join-streams.ts'
+import { leadsToItself } from './leads-to-itself.ts'
 import {
   METHOD_CHOSEN,
   MOST_SOCKS_BYTES,
@@ -68,7 +69,7 @@ const FIRST_FREE_PORT = 1024
 /** The time a SOCKS client has for its request. */
 const SOCKS_LIMIT_MS = 30_000
 
-type FleetPort = Pick<Fleet, 'connection' | 'session' | 'on'>
+type FleetPort = Pick<Fleet, 'connection' | 'endpoint' | 'session' | 'on'>
 
 export class Forwards implements Disposable {
   readonly #fleet: FleetPort
@@ -203,9 +204,18 @@ class OpenForward implements Disposable {
 
   /** On this machine. */
   async listen(): Promise<void> {
-    const { spec } = this.request
+    const { host, spec } = this.request
     if (spec.kind === 'remote') return
-    this.#server = await listenNear(spec.listen, spec.isExact, (socket) => this.#take(socket))
+    const own = spec.kind === 'local' && leadsToItself(this.#fleet.endpoint(host), spec) ? spec.to.port : undefined
+    if (own === spec.listen.port && spec.isExact)
+      throw new MusterError(
+        'usage',
+        `${formatSocketAddress(spec.listen)} would lead to itself: ${host} is this machine`,
+        {
+          hint: OTHER_PORT,
+        },
+      )
+    this.#server = await listenNear(spec.listen, spec.isExact, own, (socket) => this.#take(socket))
     // Such as too many open files: those that wait are taken when there is room.
     this.#server.on('error', (error) => this.#trouble(messageOf(error)))
     const { port } = this.#server.address() as { readonly port: number }
@@ -431,14 +441,17 @@ function socksReplyFor(error: unknown): SocksReply {
   return /refused/i.test(reason) ? 'refused' : 'hostUnreachable'
 }
 
-/** @throws MusterError when no port can be had */
+const OTHER_PORT = 'Choose another local port, such as -L 9000:localhost:80 or 9000:80.'
+
+/** Not on `avoided`. @throws MusterError when no port can be had */
 async function listenNear(
   { address, port }: SocketAddress,
   isExact: boolean,
+  avoided: number | undefined,
   onSocket: (socket: Socket) => void,
 ): Promise<Server> {
   const last = isExact ? port : Math.min(65_535, Math.max(port, FIRST_FREE_PORT) + PORTS_TRIED)
-  for (let tried = port; ; ) {
+  for (let tried = port === avoided ? port + 1 : port; ; ) {
     const server = createServer({ allowHalfOpen: true, noDelay: true }, onSocket)
     server.listen({ host: address, port: tried, exclusive: true })
     try {
@@ -446,7 +459,8 @@ async function listenNear(
       return server
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
-      const next = code === 'EACCES' ? Math.max(tried + 1, FIRST_FREE_PORT) : tried + 1
+      const after = code === 'EACCES' ? Math.max(tried + 1, FIRST_FREE_PORT) : tried + 1
+      const next = after === avoided ? after + 1 : after
       if (next <= last && (code === 'EACCES' || code === 'EADDRINUSE')) {
         tried = next
         continue
@@ -454,7 +468,7 @@ async function listenNear(
       throw new MusterError(
         'usage',
         `cannot listen on ${formatSocketAddress({ address, port: tried })} here: ${listenProblem(error)}`,
-        { hint: 'Choose another local port, such as -L 9000:localhost:80 or 9000:80.', cause: error },
+        { hint: OTHER_PORT, cause: error },
       )
     }
   }

@@ -1,6 +1,6 @@
 /** Host keys against known_hosts: known, changed, revoked, or new and reviewed by the user. It fails closed, and rewrites no line. */
 import { constants } from 'node:fs'
-import { chmod, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
+import { chmod, type FileHandle, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Clock, systemClock } from '../../base/clock.ts'
@@ -378,11 +378,23 @@ async function appendLine(file: string, line: string): Promise<void> {
       const last = Buffer.alloc(1)
       if (size > 0) await handle.read(last, 0, 1, size - 1)
       const isOpenLine = size > 0 && last[0] !== 0x0a
-      await handle.write(isOpenLine ? `\n${line}` : line)
+      await appendWhole(handle, size, Buffer.from(isOpenLine ? `\n${line}` : line))
       if (attempt === 3 || (await stat(file)).ino === ino) return
     } finally {
       await handle.close()
     }
+  }
+}
+
+/** On a full disk a part of a line may have room: it is removed. */
+async function appendWhole(handle: FileHandle, sizeBytes: number, bytes: Buffer): Promise<void> {
+  let written = 0
+  try {
+    while (written < bytes.length) written += (await handle.write(bytes, written)).bytesWritten
+  } catch (error) {
+    // Not what ssh has added meanwhile.
+    if (written > 0 && (await handle.stat()).size === sizeBytes + written) await handle.truncate(sizeBytes)
+    throw error
   }
 }
 
@@ -392,9 +404,8 @@ async function lock(path: string): Promise<() => Promise<void>> {
   const giveUpAt = performance.now() + LOCK_PATIENCE_MS
   for (;;) {
     try {
-      const handle = await open(path, 'wx', 0o600)
-      await handle.write(`${process.pid}\n`)
-      await handle.close()
+      // Empty, as it is still there where nothing can be written into it.
+      await (await open(path, 'wx', 0o600)).close()
       return () => rm(path, { force: true })
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error

@@ -1,7 +1,7 @@
 /** The keeper's directory. Node cannot ask a socket for its peer's user, so each side proves that it can read a secret there. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { constants, lstatSync, type Stats } from 'node:fs'
-import { link, lstat, mkdir, open, unlink, writeFile } from 'node:fs/promises'
+import { link, lstat, mkdir, open, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileReason, MusterError } from '../../base/errors.ts'
@@ -78,13 +78,13 @@ export async function readToken(directory: string): Promise<Buffer> {
   }
   // Whole or not at all: others may be looking.
   const draft = join(directory, `token-${randomBytes(8).toString('hex')}`)
-  await writeFile(draft, randomBytes(TOKEN_BYTES), { mode: 0o600, flag: 'wx' })
   try {
+    await writeFile(draft, randomBytes(TOKEN_BYTES), { mode: 0o600, flag: 'wx' })
     await link(draft, path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   } finally {
-    await unlink(draft)
+    await rm(draft, { force: true })
   }
   return await read()
 }

@@ -2,10 +2,11 @@
  * The history of prompts, for Up and Down, in a file that only the user can read, bounded. It never has the answer to a question of a
  * host (password, passphrase), which is no prompt, nor a line that begins with a space.
  */
-import { appendFileSync, chmodSync, existsSync, renameSync, writeFileSync } from 'node:fs'
+import { appendFileSync, chmodSync, existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { foreignFile, makeOwnDirectories } from '../../base/foreign-place.ts'
 import { readBoundedSync } from '../../base/read-bounded.ts'
+import { replaceFile } from '../../base/replace-file.ts'
 
 const MOST_ENTRIES = 200
 const MOST_TEXT = 2_000
@@ -57,7 +58,7 @@ export class PromptHistory {
       }
       const lines = readBoundedSync(path).toString().split('\n')
       const entries = bounded(lines.flatMap(parseEntry))
-      if (lines.length > MOST_LINES) this.#rewrite(path, entries)
+      if (lines.length > MOST_LINES) replaceFile(path, entries.map(lineOf).join(''))
       return entries
     } catch {
       // Prompts work without a history.
@@ -76,12 +77,6 @@ export class PromptHistory {
     } catch {
       this.#canWrite = false
     }
-  }
-
-  #rewrite(path: string, entries: readonly Entry[]): void {
-    const draft = `${path}.${process.pid}`
-    writeFileSync(draft, entries.map(lineOf).join(''), { mode: 0o600, flag: 'wx' })
-    renameSync(draft, path)
   }
 }
 

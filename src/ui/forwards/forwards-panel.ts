@@ -16,7 +16,7 @@ import { addressOf, forwardsDialog } from './forwards-dialog.ts'
 import { type ParsedForward, parseForward, parseForwardLine } from './parse-forward.ts'
 
 export type ForwardsPorts = {
-  readonly fleet: Pick<Fleet, 'on' | 'connection' | 'session'>
+  readonly fleet: Pick<Fleet, 'on' | 'connection' | 'endpoint' | 'session'>
   readonly resolveHosts: ResolveHosts
   /** Where dashboards run, as far as that is known. */
   knownDashboards(): Promise<readonly KnownDashboard[]>

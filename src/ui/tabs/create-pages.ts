@@ -38,7 +38,7 @@ export type FilePorts = {
 }
 
 export type PagePorts = {
-  readonly fleet: Pick<Fleet, 'on' | 'connection' | 'session'>
+  readonly fleet: Pick<Fleet, 'on' | 'connection' | 'endpoint' | 'session'>
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly work: WorkPort
   /** The machine that the console runs on, where it can be looked at. */

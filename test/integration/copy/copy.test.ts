@@ -539,8 +539,8 @@ describe('copying to hosts', () => {
     const { events, result } = await fetch([local], [source], out)
     expect(result('here')).toMatchObject({ outcome: 'failed', copied: 0, failed: 2 })
     expect(events.flatMap((event) => ('reason' in event ? [event.reason] : [])).sort()).toEqual([
-      'File exists',
-      'Is a link on this machine, and a directory on the host: remove the link',
+      'File exists (on this machine)',
+      'Is a link here and a directory on the host: remove the link (on this machine)',
     ])
     expect(readdirSync(join(directory, 'mine'))).toEqual([])
   })

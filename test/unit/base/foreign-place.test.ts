@@ -169,7 +169,7 @@ describe('files that another user could have written', () => {
   })
 
   it('are not used as the record of a run, because its command would be run again', async () => {
-    await writeLastRun(RUN, environment)
+    writeLastRun(RUN, environment)
     expect((await readLastRun(environment)).target).toBe('m1')
     chmodSync(lastRunFile(environment), 0o666)
     await expect(readLastRun(environment)).rejects.toThrow('it can be changed by every user')

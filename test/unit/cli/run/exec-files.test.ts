@@ -64,5 +64,11 @@ describe('the files of --out', () => {
     const output = { ...store.of('m1'), [name]: broken } as unknown as ReturnType<typeof store.of>
     expect(() => files.write('m1', output)).toThrow('no space left')
     expect(readdirSync(directory)).toEqual([])
+    const all = new Map([
+      ['m0', store.of('m0')],
+      ['m1', output],
+    ])
+    expect(() => files.writeAll(all)).toThrow('no space left')
+    expect(readdirSync(directory)).toEqual([])
   })
 })

@@ -10,6 +10,7 @@ import { parseLocalForward, parsePlainForward, parseRemoteForward } from '../../
 import { type Forward, type ForwardEvent, type ForwardRequest, Forwards } from '../../../../src/ssh/forward/forwards.ts'
 import type { SessionState } from '../../../../src/ssh/session-transition.ts'
 import type { Connection } from '../../../../src/ssh/transport.ts'
+import { endpointOf } from '../../../support/endpoint.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { ManualClock } from '../manual-clock.ts'
 
@@ -21,6 +22,7 @@ class World implements Disposable {
   readonly clock = new ManualClock()
   readonly events: string[] = []
   readonly asked: string[] = []
+  address = '192.0.2.1'
   /** Arrives at a port of the host. */
   arrive: ((stream: Duplex) => void) | undefined
   readonly #owned = new DisposableStore()
@@ -29,7 +31,12 @@ class World implements Disposable {
   #connection: Connection | undefined
   readonly forwards = this.#owned.own(
     new Forwards(
-      { connection: () => this.#connection, session: () => this.#session, on: (listener) => this.#fleet.on(listener) },
+      {
+        connection: () => this.#connection,
+        endpoint: (host) => endpointOf(host, { address: this.address }),
+        session: () => this.#session,
+        on: (listener) => this.#fleet.on(listener),
+      },
       this.clock,
     ),
   )
@@ -217,6 +224,21 @@ describe('forwards', () => {
     world.clock.advance(30_000)
     await over(silent)
     expect(world.asked).toHaveLength(1)
+  })
+
+  it('does not listen on the port that it leads to where the host is this machine', async () => {
+    using world = new World()
+    world.address = '127.0.0.1'
+    const free = await world.server(() => {})
+    const port = free + 1
+    const opened = await world.open({ host: 'm1', spec: parsePlainForward(`${port}`) })
+    expect(opened.listen.port).toBeGreaterThan(port)
+    // The next port is in use, and the one after that would be its own.
+    const next = await world.open({ host: 'm1', spec: parsePlainForward(`${free}:${port}`) })
+    expect(next.listen.port).toBeGreaterThan(port)
+    await expect(world.open({ host: 'm1', spec: parseLocalForward(`${port}:localhost:${port}`) })).rejects.toThrow(
+      `127.0.0.1:${port} would lead to itself: m1 is this machine`,
+    )
   })
 
   it('says once that nothing answers', async () => {
