@@ -198,7 +198,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
       declared = queue.inventory
       const { down = {} } = store.report() ?? {}
       const active = store.active()
-      const known = store.groups(MOST_GROUPS)
+      const { groups: known, isCut } = store.groups(MOST_GROUPS)
       const ran = extents.of(known, active, context.now())
       const groups = known.flatMap((group) => {
         const lead = store.get(group.first)
@@ -221,6 +221,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
           return { job, ...rest, why: joinReasons(why), expectedMs: expectedOf(expected) }
         }),
         groups: linesOf(groups, lines),
+        isCut,
         counts: store.counts(),
         past: past.read(context.now()),
         driver,

@@ -646,6 +646,10 @@ async function* linesOf(file: string, context: CliContext): AsyncGenerator<reado
 /** Those of `withRequest`, and the command. */
 type EditOptions = Partial<SubmitOptions> & { readonly command?: string }
 
+const EDITABLE = [
+  ...(['name', 'estimate', 'limit', 'retries', 'dir', 'command', 'cpu', 'memory', 'gpu', 'on', 'priority'] as const),
+]
+
 export const edit: VerbCode = {
   define: (command) => withRequest(withJobs(command)).option('--command <line>', 'command line for sh'),
   help: `
@@ -655,6 +659,10 @@ Examples:
 Options that are not given stay unchanged.
 `,
   async run(ids: readonly number[], options: EditOptions, context: CliContext) {
+    if (EDITABLE.every((name) => options[name] === undefined))
+      throw new MusterError('usage', 'nothing to change: give at least one option', {
+        hint: 'Run: muster job edit --help',
+      })
     if (options.command !== undefined) checkCommand(options.command)
     using queue = await openQueue(options, context)
     const results = queue.store.editAll(ids, (job) => ({

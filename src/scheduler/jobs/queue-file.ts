@@ -201,6 +201,7 @@ export const LATER_PARTS = `
   CREATE INDEX IF NOT EXISTS jobs_bound ON jobs (alike, user, priority)
     WHERE kind = 'queued' AND (after IS NOT NULL OR state <> '{"kind":"queued"}');
   CREATE INDEX IF NOT EXISTS jobs_unnamed ON jobs (spec) WHERE kind = 'queued' AND alike IS NULL;
+  CREATE TABLE IF NOT EXISTS spec_family (spec INTEGER PRIMARY KEY, main INTEGER NOT NULL);
   CREATE TABLE IF NOT EXISTS results (
     job INTEGER PRIMARY KEY, attempt INTEGER NOT NULL, is_final INTEGER NOT NULL, metrics TEXT NOT NULL
   );

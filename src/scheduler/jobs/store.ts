@@ -191,24 +191,19 @@ export class JobStore implements Disposable {
     return new Map(rows.map(({ kind, count }) => [String(kind), Number(count)]))
   }
 
-  /** The latest first. */
-  groups(limit: number): readonly JobGroup[] {
+  /** The latest first: about so many, and besides what runs and as many that wait first. `isCut`: there are older ones. */
+  groups(limit: number): { readonly groups: readonly JobGroup[]; readonly isCut: boolean } {
     const families = specFamilies(this.file)
-    const last = this.file.all(
-      `SELECT spec, kind, min(id) AS first, count(*) AS count FROM jobs
-        WHERE spec > (SELECT max(id) FROM specs) - ? GROUP BY spec, kind ORDER BY spec DESC`,
-      limit,
-    )
+    const named = this.file.all(NAMED_SPECS, limit, limit).map(({ spec }) => Number(spec))
     // Of a study all of its jobs count, however old its first ones are.
-    const known = new Set(last.map(({ spec }) => Number(spec)))
-    const related = [...known].flatMap((spec) => families.get(spec) ?? []).filter((spec) => !known.has(spec))
-    const earlier = this.file.all(
+    const specs = JSON.stringify([...new Set(named.flatMap((spec) => families.get(spec) ?? [spec]))])
+    const all = this.file.all(
       `SELECT spec, kind, min(id) AS first, count(*) AS count FROM jobs
-        WHERE spec IN (SELECT value FROM json_each(?)) GROUP BY spec, kind`,
-      JSON.stringify(related),
+        WHERE spec IN (SELECT value FROM json_each(?)) GROUP BY spec, kind ORDER BY spec DESC`,
+      specs,
     )
-    const rows = Map.groupBy([...last, ...earlier], ({ spec }) => families.get(Number(spec))?.[0] ?? Number(spec))
-    return [...rows].map(([spec, own]) => ({
+    const rows = Map.groupBy(all, ({ spec }) => families.get(Number(spec))?.[0] ?? Number(spec))
+    const groups = [...rows].map(([spec, own]) => ({
       spec,
       first: Math.min(...own.map(({ first }) => Number(first))),
       count: own.reduce((sum, { count }) => sum + Number(count), 0),
@@ -219,6 +214,7 @@ export class JobStore implements Disposable {
         ]),
       ),
     }))
+    return { groups, isCut: this.file.one(OTHER_SPEC, limit, specs) !== undefined }
   }
 
   /** Of one submission. Running jobs are not counted among those that have started. */
@@ -343,24 +339,33 @@ export class JobStore implements Disposable {
     })
   }
 
-  /** Changes specification and priority of jobs that wait or are held. Returns as `applyAll`. */
+  /**
+   * Changes specification and priority of jobs that wait or are held; each keeps its own variables, and its submission. `change` gets
+   * the specification without its own variables. Returns as `applyAll`.
+   */
   editAll(
     ids: readonly number[],
     change: (job: Job) => Pick<Job, 'spec' | 'priority'>,
   ): readonly (boolean | undefined)[] {
     return this.together(() => {
-      const rows = new Map<string, number>()
+      const made = new Map<string, number>()
+      const rowOf = (before: number, spec: JobSpec): number => {
+        const text = JSON.stringify(spec)
+        if (text === JSON.stringify(this.#rows.specOf(before))) return before
+        const key = `${before} ${text}`
+        const row = made.get(key) ?? this.file.run('INSERT INTO specs (spec) VALUES (?)', text)
+        if (!made.has(key)) this.file.run(ADD_TO_FAMILY, row, before, before)
+        made.set(key, row)
+        return row
+      }
       this.#waiting.forget()
       return ids.map((id) => {
         const job = this.get(id)
         if (job === undefined) return undefined
         if (job.state.kind !== 'queued' && job.state.kind !== 'held') return false
-        const { spec, priority } = change(job)
-        const text = JSON.stringify(spec)
-        const row = rows.get(text) ?? this.file.run('INSERT INTO specs (spec) VALUES (?)', text)
-        rows.set(text, row)
-        // Its own variables are part of the new text.
-        this.file.run(UPDATE_SPEC, row, priority, alikeOf(spec), id)
+        const before = Number(this.file.one('SELECT spec FROM jobs WHERE id = ?', id)?.spec)
+        const { spec, priority } = change({ ...job, spec: this.#rows.specOf(before) })
+        this.file.run(UPDATE_SPEC, rowOf(before, spec), priority, alikeOf(spec), id)
         return true
       })
     })
@@ -499,7 +504,13 @@ const NEVER_DONE = FINAL_KINDS.filter((kind) => kind !== 'done')
 const DEPENDENT = "SELECT 1 FROM jobs WHERE kind = 'queued' AND after IS NOT NULL LIMIT 1"
 const INSERT_JOB = `INSERT INTO jobs (spec, environment, user, submitted_ms, priority, attempt, failures, kind, state, after, alike)
   VALUES (?, ?, ?, ?, ?, 1, 0, ?, ?, ?, ?)`
-const UPDATE_SPEC = 'UPDATE jobs SET spec = ?, environment = NULL, priority = ?, alike = ? WHERE id = ?'
+const NAMED_SPECS = `SELECT DISTINCT spec FROM jobs WHERE spec > (SELECT max(id) FROM specs) - ?
+  UNION SELECT spec FROM jobs WHERE kind IN ('starting', 'pending', 'running', 'ending')
+  UNION SELECT spec FROM (SELECT spec FROM jobs WHERE kind = 'queued' ORDER BY priority DESC, id LIMIT ?)`
+const OTHER_SPEC = `SELECT id FROM specs WHERE id <= (SELECT max(id) FROM specs) - ?
+  AND id NOT IN (SELECT value FROM json_each(?)) AND EXISTS (SELECT 1 FROM jobs WHERE jobs.spec = specs.id) LIMIT 1`
+const UPDATE_SPEC = 'UPDATE jobs SET spec = ?, priority = ?, alike = ? WHERE id = ?'
+const ADD_TO_FAMILY = 'INSERT INTO spec_family VALUES (?, coalesce((SELECT main FROM spec_family WHERE spec = ?), ?))'
 const BIND_JOB = "UPDATE jobs SET spec = ?, alike = ? WHERE id = ? AND kind = 'queued'"
 const UPDATE_JOB =
   'UPDATE jobs SET attempt = ?, failures = ?, kind = ?, state = ?, ended_ms = ?, ran_ms = ? WHERE id = ?'

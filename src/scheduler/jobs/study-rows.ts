@@ -355,8 +355,8 @@ function trialOf({ number, point, repetition, job, kind, more }: SqlRow): Trial 
 }
 
 /**
- * Studies whose jobs have several specifications, as those of a population that are bound to hosts: all of them by each one, the
- * study's own first.
+ * Submissions whose jobs have several specifications, as those of a population that are bound to hosts, or those of which some were
+ * edited: all of them by each one, the submission's own first.
  */
 export function specFamilies(file: QueueFile): ReadonlyMap<number, readonly number[]> {
   const rows = file.all(SELECT_FAMILIES)
@@ -371,4 +371,5 @@ export function specFamilies(file: QueueFile): ReadonlyMap<number, readonly numb
 
 const SELECT_FAMILIES = `SELECT DISTINCT study.job_spec AS main, jobs.spec AS spec
   FROM study CROSS JOIN trial ON trial.study = study.id CROSS JOIN jobs ON jobs.id = trial.job
-  WHERE json_type(study.spec, '$.pbt') IS NOT NULL AND jobs.spec <> study.job_spec ORDER BY jobs.spec`
+  WHERE json_type(study.spec, '$.pbt') IS NOT NULL AND jobs.spec <> study.job_spec
+  UNION SELECT main, spec FROM spec_family ORDER BY spec`

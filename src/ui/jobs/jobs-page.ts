@@ -215,9 +215,11 @@ export class JobsPage implements Page {
     const document = { ...own, head: [...this.#sourcesRow(theme), ...own.head] }
     const at = lines.findIndex((line) => line.spec === chosen?.spec)
     const place = centredOn(at, rect.height, document)
-    const table = { view, noun: 'job', all: linesInState(this.#view).length }
+    const isCut = this.#view.status?.isCut === true
+    const table = { view, noun: isCut ? 'listed job' : 'job', all: linesInState(this.#view).length }
     const list = { select: (row: number) => this.#choose({ spec: lines[row]?.spec, isTableOpen: false }) }
-    return rowsPane({ id: LIST, title: 'jobs', hasKeys: !isTableOpen, document, table, place, rect, theme, list })
+    const title = isCut ? 'jobs (older ones: muster job list)' : 'jobs'
+    return rowsPane({ id: LIST, title, hasKeys: !isTableOpen, document, table, place, rect, theme, list })
   }
 
   #clusterPanes(rect: Rect, theme: Theme): readonly PaneView[] {

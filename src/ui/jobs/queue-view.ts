@@ -233,6 +233,8 @@ export type QueueStatus = {
   }[]
   /** The latest first; `lead` is the first job of each. */
   readonly groups: readonly JobLine[]
+  /** There are older ones that have ended. */
+  readonly isCut?: boolean
   readonly counts: ReadonlyMap<string, number>
   /** What jobs that ended in the last minutes held. */
   readonly past?: readonly DeviceHold[]

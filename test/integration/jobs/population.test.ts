@@ -287,7 +287,7 @@ describe('a population', () => {
     }
     expect(new Set(trials.map(({ point, repetition }) => `${pointKey(point)} ${repetition}`)).size).toBe(trials.length)
     // It is one line, whatever hosts its jobs are bound to.
-    const [group, ...others] = world.store.groups(100)
+    const [group, ...others] = world.store.groups(100).groups
     expect([group?.count, others]).toEqual([trials.length, []])
     expect(world.store.idsOf(group?.spec ?? 0, [])).toEqual(trials.map(({ job }) => job))
     for (const { job = 0 } of trials) expect(world.store.groupOf(job)).toBe(group?.spec)

@@ -79,7 +79,7 @@ describe('studies in the console', () => {
     create('late', 4)
     add(early, 1)
     add(early, 2)
-    const groups = store.groups(10).flatMap((group) => {
+    const groups = store.groups(10).groups.flatMap((group) => {
       const lead = store.get(group.first)
       return lead === undefined ? [] : [{ ...group, lead }]
     })

@@ -411,6 +411,11 @@ test('cancel of a running job says that no scheduler stops it, and pack where a 
   expect((await job(['cancel', '1'])).messages).toBe('muster: no scheduler running. Run: muster job work\n')
 })
 
+test('edit needs something to change', async () => {
+  await job(['submit', '--', 'true'])
+  expect((await job(['edit', '1'])).messages).toContain('nothing to change: give at least one option')
+})
+
 test('list says whose jobs are told of no more', async () => {
   await job(['submit', '--bundles', '2', '--', 'true'])
   using store = openStore()

@@ -46,7 +46,7 @@ test('a queue of version 1 keeps every job and continues', () => {
   expect(store.get(5)?.state).toEqual({ kind: 'queued', notBeforeMs: 5000, last: 'failed: exit 1' })
   expect(store.get(6)).toMatchObject({ user: 'bob', priority: 3, after: [2], spec: { strategy: 'STRICT_SPREAD' } })
   expect(store.active().map(({ id }) => id)).toEqual([2, 7])
-  expect(store.groups(10).map(({ first, count }) => [first, count])).toEqual([
+  expect(store.groups(10).groups.map(({ first, count }) => [first, count])).toEqual([
     [6, 2],
     [1, 5],
   ])

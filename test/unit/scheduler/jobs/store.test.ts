@@ -240,7 +240,7 @@ describe('the queue on disk', () => {
       [2, 4].map((id) => ({ id, event: { kind: 'stop', reason: 'cancelled' } })),
       1,
     )
-    const groups = store.groups(10)
+    const groups = store.groups(10).groups
     expect(groups.map(({ first, count, counts }) => [first, count, Object.fromEntries(counts)])).toEqual([
       [4, 1, { cancelled: 1 }],
       [1, 3, { queued: 2, cancelled: 1 }],
@@ -248,13 +248,23 @@ describe('the queue on disk', () => {
     const spec = groups[1]?.spec ?? 0
     expect(store.idsOf(spec, [])).toEqual([1, 2, 3])
     expect(store.idsOf(spec, ['queued'])).toEqual([1, 3])
-    expect(store.groups(1).map(({ first }) => first)).toEqual([4])
+    // What waits or runs is named however old it is, and that older ones are not.
+    const firsts = () => {
+      const { groups: latest, isCut } = store.groups(1)
+      return [latest.map(({ first }) => first), isCut]
+    }
+    expect(firsts()).toEqual([[4, 1], false])
+    applyEvent(store, 1, { kind: 'placed', places }, 1)
+    applyEvent(store, 3, { kind: 'stop', reason: 'cancelled' }, 1)
+    expect(firsts()).toEqual([[4, 1], false])
+    store.submit(submission(), 0)
+    expect(firsts()).toEqual([[5, 1], true])
   })
 
   test('says when and where the jobs of an array ran', () => {
     using store = open()
     store.submit(submission({ variants: [{}, {}, {}] }), 0)
-    const spec = store.groups(1)[0]?.spec ?? 0
+    const spec = store.groups(1).groups[0]?.spec ?? 0
     expect(store.extentOf(spec)).toEqual({ startedMs: undefined, endedMs: undefined, hosts: [] })
     for (const [id, host, startMs, endMs] of [
       [1, 'n2', 100, 300],
@@ -381,6 +391,25 @@ describe('the queue on disk', () => {
     expect(store.editAll([1, 2, 9], change)).toEqual([false, true, undefined])
     expect(store.get(2)).toMatchObject({ priority: 5, spec: { estimateS: 60, environment: { A: '1', X: '2' } } })
     expect(store.get(1)).toMatchObject({ priority: 0, spec: { environment: { A: '1', X: '1' } } })
+  })
+
+  test('edited jobs stay in their submission, with their own variables', () => {
+    using store = open()
+    store.submit(submission({ variants: [{ X: '1' }, { X: '2' }, { X: '3' }] }), 0)
+    store.submit(submission(), 0)
+    const [, before] = store.groups(10).groups
+    store.editAll([1, 2, 3], ({ spec }) => ({ spec, priority: 4 }))
+    expect(store.groups(10).groups[1]).toEqual(before)
+    store.editAll([2, 3], ({ spec, priority }) => ({ spec: { ...spec, name: 'two' }, priority }))
+    store.editAll([3], ({ spec, priority }) => ({ spec: { ...spec, name: 'three' }, priority }))
+    expect(store.groups(10).groups.map(({ first, count }) => [first, count])).toEqual([
+      [1, 3],
+      [4, 1],
+    ])
+    expect(store.idsOf(store.groupOf(3) ?? 0, [])).toEqual([1, 2, 3])
+    const { rows } = store.results.sweep(store.groupOf(2) ?? 0, spec)
+    expect(rows.map(({ parameters }) => parameters)).toEqual([{ X: '1' }, { X: '2' }, { X: '3' }])
+    expect([1, 2, 3].map((id) => store.get(id)?.spec.name)).toEqual(['one', 'two', 'three'])
   })
 
   test('counts what users consumed by size and time, fading by age', () => {

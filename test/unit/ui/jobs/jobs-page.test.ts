@@ -411,6 +411,15 @@ describe('the Jobs tab', () => {
     expect(text()).toMatch(/^▸6 /m)
   })
 
+  it('says that older jobs are not listed', async () => {
+    const { press, titles, text, queue, clock } = await openTab('5')
+    queue.next = statusOf(hostSpecs(3), JOBS, { isCut: true })
+    clock.advance(1000)
+    await press('/nowhere\r')
+    expect(titles()[0]).toMatch(/^ jobs \(older ones: muster job list\) /)
+    expect(text()).toContain('no listed job matches “nowhere”')
+  })
+
   it('goes to the ends and by pages with the keys of less, vi and k9s', async () => {
     const { press, console } = await openTab('5')
     const selected = () => console.state.queue.details?.job.id
