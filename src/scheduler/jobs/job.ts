@@ -413,8 +413,9 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
     failures,
     state: { kind: 'queued', ...own, waitsFromMs },
   })
-  // A job that succeeded before the stop reached it has succeeded.
-  if (stop === 'finished' || ends.every(isWell)) return over('done')
+  // What ended well before it was told to stop has succeeded; a program that saves and ends well when it is told to has not.
+  const wasTold = state.kind === 'ending' && stop !== undefined && endsMs.length > 0 && endedMs > state.sinceMs
+  if (stop === 'finished' || (ends.every(isWell) && !wasTold)) return over('done')
   if (stop === 'cancelled') {
     const isGivenUp = ends.some((end) => end.kind === 'gone' && end.reason === GIVEN_UP.reason)
     const because = state.kind === 'ending' ? state.because : undefined

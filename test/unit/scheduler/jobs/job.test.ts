@@ -239,6 +239,24 @@ describe('a job', () => {
     expect(lifeOf(job(), ...events)).toMatchObject({ attempt: 2, failures: 0, state: { kind: 'queued' } })
   })
 
+  test.each([
+    ['cancelled', { kind: 'cancelled' }],
+    ['preempted', { kind: 'queued', last: 'stopped for a job of higher priority' }],
+    ['requeued', { kind: 'queued', last: 'requeued' }],
+    ['timed-out', { kind: 'timed-out' }],
+  ] as const)('is what it was stopped for (%s) also where it ends well when told, but done where it ended before', (reason, after) => {
+    const running = lifeOf(
+      job({ bundles: 1 }),
+      { kind: 'placed', places: places.slice(0, 1) },
+      seen(0, { kind: 'begun' }),
+    )
+    const told = transition(running, { kind: 'stop', reason }, 5000)
+    const ends = (ranMs: number) =>
+      transition(told, seen(0, { kind: 'ended', end: { kind: 'exit', code: 0 }, beganMs: 1, ranMs }), 8000).state
+    expect(ends(5500)).toMatchObject(after)
+    expect(ends(4500).kind).toBe('done')
+  })
+
   test('counts as waiting only the time that it waited, also while held and after retries', () => {
     const at = (one: Job, event: JobEvent, nowMs: number): Job => ({ ...one, ...transition(one, event, nowMs) })
     const ends = [seen(0, exit(143)), seen(1, exit(143))]

@@ -214,7 +214,7 @@ describe('the queue on disk', () => {
     expect(applyEvent(driver, 1, { kind: 'seen', rank: 0, bundle: { kind: 'begun' } }, 3)).toBe(true)
     expect(person.get(1)?.state.kind).toBe('ending')
     expect(applyEvent(driver, 1, done, 4)).toBe(true)
-    expect(person.get(1)?.state.kind).toBe('done')
+    expect(person.get(1)?.state.kind).toBe('cancelled')
     expect(applyEvent(person, 1, { kind: 'hold' }, 5)).toBe(false)
     expect(applyEvent(person, 5, { kind: 'hold' }, 5)).toBeUndefined()
   })
