@@ -176,6 +176,8 @@ const MOST_BEST = 21
 const STEADY_ROOM = 100
 /** From here on, names and hosts have twice the room. */
 const WIDE_ROOM = 116
+/** `, 1362 cancelled` */
+const OTHERS_WIDTH = 18
 const RAN_WIDTH = JOB_COLUMNS.find(({ title }) => title === 'RAN')?.width ?? 0
 const widest = new WeakMap<readonly JobLine[], ReadonlyMap<string, number>>()
 
@@ -198,7 +200,7 @@ function listColumns({ groups: all, down }: QueueStatus, room: number, nowMs: nu
   }
   const others = shown.reduce((sum, column) => sum + (column === STATE_COLUMN ? 0 : widthOf(column)), 1)
   // The reason of a failure comes late, and must not move the other columns then.
-  const ofReasons = Math.max(STATE_COLUMN.width, Math.min(Math.floor(room / 3), room - others))
+  const ofReasons = Math.max(...all.map(progressWidth), Math.min(Math.floor(room / 3), room - others))
   const stateWidth = room >= STEADY_ROOM ? ofReasons : (known.get(STATE_COLUMN.title) ?? STATE_COLUMN.width)
   const name = known.get(shown.at(-1)?.title ?? '') ?? 0
   const over = others - Math.max(0, Math.min(nameRoom, name) - NAME_ROOM) + stateWidth - room
@@ -275,6 +277,10 @@ function stateOfJob(state: JobState, width: number, theme: Theme, down: QueueSta
     { text: padEnd(rest > 1 ? clip(warning, rest - 1) : '', rest), style: boldStyle(theme.warning) },
   ]
 }
+
+/** With room for all of an array having failed, so that no column moves when one of it does. */
+const progressWidth = ({ count }: JobLine): number =>
+  Math.max(STATE_COLUMN.width, count > 1 ? BAR_CELLS + 3 + textWidth(`${count}/${count} ${count} failed`) : 0)
 
 /** `█████▒·· 61/90 2 failed`; where there is no room for both, what failed, was cancelled or is held counts more than the progress. */
 export function progressSpans(line: JobLine, theme: Theme, columns = STATE_COLUMN.width): readonly Span[] {
@@ -393,7 +399,9 @@ export function sweepSummary(sweep: Sweep, line: JobLine, theme: Theme): Row {
   const fewer = sweep.rows.length < sweep.count ? `first ${sweep.rows.length} of ${sweep.count}  ` : ''
   return [
     { text: ' ', style: mutedStyle(theme) },
-    ...progressSpans(line, theme),
+    ...progressSpans(line, theme, progressWidth(line) + OTHERS_WIDTH).map(
+      ({ text, style }, at, all): Span => ({ text: at === all.length - 1 ? `${text.trimEnd()}  ` : text, style }),
+    ),
     { text: fewer, style: mutedStyle(theme) },
     ...bests,
   ]

@@ -411,6 +411,21 @@ describe('the Jobs tab', () => {
     expect(text()).toMatch(/^▸6 /m)
   })
 
+  it.each([
+    [120, 40],
+    [240, 67],
+  ])('shows how many jobs of a large array are done, and how many failed, on %i×%i', async (columns, rows) => {
+    const kinds = (at: number): JobState =>
+      (at < 540
+        ? { kind: 'done', endedMs: 0 }
+        : at < 632
+          ? { kind: 'failed', endedMs: 0 }
+          : { kind: 'queued' }) as JobState
+    const jobs = Array.from({ length: 2000 }, (_, at) => jobOf(at + 1, kinds(at)))
+    const { text } = await openQueueTab('5', columns, rows, jobs, { 1: 2000 })
+    expect(text()).toMatch(/^▸1-2000 +██·+ 632\/2000 92 failed /m)
+  })
+
   it('says that older jobs are not listed', async () => {
     const { press, titles, text, queue, clock } = await openTab('5')
     queue.next = statusOf(hostSpecs(3), JOBS, { isCut: true })
