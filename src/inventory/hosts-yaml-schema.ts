@@ -213,7 +213,8 @@ export const hostFields = {
 export const fileFields = {
   cluster: {
     schema: text(),
-    about: "The cluster's name, shown in the header. A console on several files shows the names of the files.",
+    about:
+      "The cluster's name, shown in the header. Its jobs are in a queue of this name; only one file on this machine can have a queue without a name. A console on several files shows the names of the files.",
     example: 'lab',
   },
   defaults: {

@@ -1,7 +1,8 @@
 /** The queue of the cluster that hosts.yaml names: one file each, for the user's eyes only. */
 import { createHash } from 'node:crypto'
-import { statSync } from 'node:fs'
+import { realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
@@ -43,7 +44,10 @@ export const undrivenWords = (queue: Pick<OpenQueue, 'command'>): string =>
  * @throws MusterError `configuration` when hosts.yaml or the queue cannot be used.
  */
 export async function openQueue(options: GlobalOptions, context: CliContext, busyMs?: number): Promise<OpenQueue> {
-  return await openWith(options, context, (path) => new JobStore(path, busyMs))
+  const queue = await openWith(options, context, (path) => new JobStore(path, busyMs))
+  const file = unnamedFile(queue.inventory)
+  if (file !== undefined && queue.store.hostsFile() !== file) queue.store.writeHostsFile(file)
+  return queue
 }
 
 /** To read only: where there is no queue and none can be made, it is empty. Else as `openQueue`. */
@@ -64,8 +68,20 @@ async function openWith(
   open: (path: string) => JobStore,
 ): Promise<OpenQueue> {
   const inventory = await loadInventory(inventorySource(options, context))
-  const path = queuePath(inventory, context)
-  return queueOn(open(path), inventory, options, context)
+  const store = open(queuePath(inventory, context))
+  const [own, other] = [unnamedFile(inventory), store.hostsFile()]
+  if (own !== undefined && other !== undefined && other !== own && !isNothingThere(other)) {
+    store[Symbol.dispose]()
+    throw new MusterError('configuration', `the jobs of clusters without a name are those of ${printable(other)}`, {
+      hint: `Name this one in ${printable(own)}, which gives it a queue of its own: cluster: NAME`,
+    })
+  }
+  return queueOn(store, inventory, options, context)
+}
+
+/** The hosts.yaml of a cluster without a name, whose queue another such file would use as well. */
+function unnamedFile({ cluster, file }: Inventory): string | undefined {
+  return cluster === undefined && file !== undefined ? realpathSync(file) : undefined
 }
 
 /** Disposing closes the store. */

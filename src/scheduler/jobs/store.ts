@@ -462,6 +462,16 @@ export class JobStore implements Disposable {
     return Number(this.file.one(`SELECT count(*) AS count ${FORGETTABLE}`, beforeMs)?.count)
   }
 
+  /** The hosts.yaml whose jobs these are, for clusters without a name; undefined: none has said so. */
+  hostsFile(): string | undefined {
+    const row = this.file.one("SELECT value FROM meta WHERE name = 'hosts-file'")
+    return row && String(row.value)
+  }
+
+  writeHostsFile(path: string): void {
+    this.file.run("INSERT OR REPLACE INTO meta VALUES ('hosts-file', ?)", path)
+  }
+
   writeReport(report: SchedulerReport, lease: LeaseToken): void {
     this.together(() => {
       this.lease.check(lease)

@@ -1,6 +1,6 @@
 /** Verbs of `muster job` that need no host, with streams of their own. */
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { PassThrough } from 'node:stream'
@@ -414,6 +414,25 @@ test('cancel of a running job says that no scheduler stops it, and pack where a 
 test('edit needs something to change', async () => {
   await job(['submit', '--', 'true'])
   expect((await job(['edit', '1'])).messages).toContain('nothing to change: give at least one option')
+})
+
+test('clusters without a name do not share a queue', async () => {
+  const write = (name: string, text: string) => {
+    mkdirSync(join(directory, name), { recursive: true })
+    writeFileSync(join(directory, name, 'hosts.yaml'), text)
+  }
+  const submit = async (name: string) =>
+    (await job(['submit', '--hosts', join(directory, name, 'hosts.yaml'), '--', 'true'])).messages
+  for (const name of ['p1', 'p2']) write(name, 'hosts: { here: { transport: local } }\n')
+  expect(await submit('p1')).toContain('no scheduler running')
+  expect(await submit('p2')).toBe(
+    `muster: the jobs of clusters without a name are those of ${directory}/p1/hosts.yaml\nName this one in ${directory}/p2/hosts.yaml, which gives it a queue of its own: cluster: NAME\n`,
+  )
+  write('p2', 'cluster: p2\nhosts: { here: { transport: local } }\n')
+  expect(await submit('p2')).toContain('no scheduler running')
+  // A file that was moved takes its queue along.
+  renameSync(join(directory, 'p1'), join(directory, 'p3'))
+  expect(await submit('p3')).toContain('no scheduler running')
 })
 
 test('list says whose jobs are told of no more', async () => {
