@@ -1,5 +1,6 @@
 /** `muster job cancel`, `hold`, `release`, `retry`, `requeue` and `wait`. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { printable } from '../../base/printable.ts'
 import { isActive, isFinal, type Job, type JobEvent } from '../../scheduler/jobs/job.ts'
 import { hostsToForget } from '../../scheduler/jobs/store.ts'
 import { formatRankSet } from '../../scheduler/launch/fold.ts'
@@ -77,11 +78,17 @@ Exit codes: 0 all are done, 1 a job ended otherwise.
     for (const id of ids)
       for (let job = jobOr(queue, id); !isFinal(job.state); job = jobOr(queue, id))
         await sleep(CHECK_MS, undefined, { signal: context.signal })
-    const states = ids.map((id) => jobOr(queue, id).state.kind)
+    const jobs = ids.map((id) => jobOr(queue, id))
+    const states = jobs.map(({ state }) => state.kind)
     if (options.json)
       ids.forEach((id, index) => {
         context.stdout.write(jsonLine({ type: 'ended', job: id, state: states[index] }, context))
       })
+    else
+      for (const { id, state } of jobs) {
+        const reason = 'reason' in state && state.reason !== undefined ? `: ${state.reason}` : ''
+        if (state.kind !== 'done') context.stderr.write(`muster: job ${id}: ${state.kind}${printable(reason)}\n`)
+      }
     return states.every((kind) => kind === 'done') ? EXIT.ok : EXIT.failed
   },
 }

@@ -411,6 +411,15 @@ test('cancel of a running job says that no scheduler stops it, and pack where a 
   expect((await job(['cancel', '1'])).messages).toBe('muster: no scheduler running. Run: muster job work\n')
 })
 
+test('wait names what did not end well', async () => {
+  await job(['submit', '--array', '1-2', '--', 'true'])
+  await job(['cancel', '1-2'])
+  expect(await job(['wait', '1-2'])).toMatchObject({
+    exitCode: 1,
+    messages: 'muster: job 1: cancelled\nmuster: job 2: cancelled\n',
+  })
+})
+
 test('edit needs something to change', async () => {
   await job(['submit', '--', 'true'])
   expect((await job(['edit', '1'])).messages).toContain('nothing to change: give at least one option')
