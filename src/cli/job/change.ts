@@ -126,5 +126,8 @@ export function reportChanges(
   // What runs is stopped by a scheduler.
   if (!json && all.some(({ changed, state }) => changed === true && state === 'ending') && queue.driver() === undefined)
     noticeScheduler(queue, context)
-  return results.every((hasChanged) => hasChanged) ? EXIT.ok : EXIT.failed
+  // A range is retried for what failed in it.
+  const isFine = ({ changed, state }: (typeof all)[number]) =>
+    changed === true || (change === 'retry' && ids.length > 1 && state === 'done')
+  return all.every(isFine) ? EXIT.ok : EXIT.failed
 }

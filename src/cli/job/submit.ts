@@ -55,7 +55,7 @@ import {
 } from './open-queue.ts'
 import { ringJson, ringText } from './show.ts'
 import { expandVariants } from './variants.ts'
-import { neverFits } from './why-waiting.ts'
+import { neverFits, preemptWords } from './why-waiting.ts'
 
 export type SubmitOptions = GlobalOptions &
   LaunchOptions & {
@@ -529,7 +529,7 @@ function checkEngineRoom(spec: JobSpec, { inventory, store }: OpenQueue, nowMs: 
 }
 
 /** Where a job would go now, or why it would wait. Asks no host. */
-export function placeNow(spec: JobSpec, queue: OpenQueue, context: CliContext) {
+export function placeNow(spec: JobSpec, queue: OpenQueue, context: CliContext, priority = 0) {
   if (spec.engine !== undefined)
     return { places: [{ host: enginePlace(spec.engine), devices: [] }], ring: undefined, why: [] }
   const cluster = freeBeside(queue, queue.store.active())
@@ -543,14 +543,22 @@ export function placeNow(spec: JobSpec, queue: OpenQueue, context: CliContext) {
   return {
     places,
     ring,
-    why: places === undefined ? [...downWords(queue), ...(whyNotGang(cluster, gang)?.lines ?? [])] : [],
+    why:
+      places === undefined
+        ? [...downWords(queue), ...(whyNotGang(cluster, gang)?.lines ?? []), ...preemptWords({ spec, priority }, queue)]
+        : [],
   }
 }
 
-export function tryOut(spec: JobSpec, queue: OpenQueue, { json }: GlobalOptions, context: CliContext): number {
+export function tryOut(
+  spec: JobSpec,
+  queue: OpenQueue,
+  { json, priority }: GlobalOptions & { readonly priority?: number },
+  context: CliContext,
+): number {
   const { stdout } = context
   noticeChanged(queue, context)
-  const { places, ring, why } = placeNow(spec, queue, context)
+  const { places, ring, why } = placeNow(spec, queue, context, priority)
   const byHand = places === undefined ? [] : handLinesOf({ id: 0, attempt: 1, spec, places }, addressesOf(queue))
   if (json)
     stdout.write(

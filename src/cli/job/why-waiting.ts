@@ -43,7 +43,7 @@ export const engineNodes = ({ id, state }: Job, { store }: OpenQueue): string | 
   isActive(state) ? store.report()?.nodes?.[id] : undefined
 
 /** Preemptible jobs of lower priority that would make room, if the scheduler did that. */
-function preemptWords(job: Job, queue: OpenQueue): readonly string[] {
+export function preemptWords(job: Pick<Job, 'spec' | 'priority'>, queue: OpenQueue): readonly string[] {
   const { store } = queue
   if (store.report()?.isPreempting !== false) return []
   const staying = store

@@ -44,7 +44,7 @@ const absolutePath = text('absolute path', [
 const NOT_RESERVED =
   /^(?!--(array|job-name|output|error|input|open-mode|wrap|wait|test-only|parsable|requeue|no-requeue|chdir|ntasks|nodes|quiet|help|usage|version)(=|$))/
 const sbatchOption = text(
-  'option of sbatch',
+  'sbatch option',
   [/^--[a-z][a-z-]*(=[\w.,:@%+&|()[\]*/=-]+)?$/, 'is not a long option of sbatch such as --constraint=a100'],
   [NOT_RESERVED, 'is set by Muster itself'],
 )

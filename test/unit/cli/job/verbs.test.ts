@@ -117,6 +117,8 @@ describe('muster job', () => {
       expect(lines).not.toEqual([])
       if (isPreempting) expect(lines).not.toContainEqual(preempt)
       else expect(lines).toContainEqual(preempt)
+      const dry = (await job(['submit', '--dry-run', '--gpu', '1', '--priority', '1', '--', 'true'])).output
+      expect(dry.includes('Run the scheduler with: muster job work --preempt')).toBe(!isPreempting)
     }
     await job(['submit', '--after', '1', '--', 'true'])
     applyEvent(
