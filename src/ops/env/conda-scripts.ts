@@ -25,7 +25,8 @@ done
 
 /** Suffix of the directory for temporary files while conda and pip make a prefix. */
 const SCRATCH = '.muster-tmp'
-const REMOVE_HALF = `[ ! -e "$p${HALF}" ] || { rm -rf "$p" "$p${SCRATCH}" && rm -f "$p${HALF}"; } || exit 1`
+const REMOVE_HALF = `[ ! -f "$p/${MARK_FILE}" ] || [ -d "$p/conda-meta" ] || : > "$p${HALF}" || exit 1
+[ ! -e "$p${HALF}" ] || { rm -rf "$p" "$p${SCRATCH}" && rm -f "$p${HALF}"; } || exit 1`
 /** Finishes the removal of "$p" and restores what was there before Muster. */
 export const CONDA_FINISH = `${REMOVE_HALF}
 [ ! -d "$p" ] || rmdir "$p" || exit 1
