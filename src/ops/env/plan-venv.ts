@@ -164,7 +164,12 @@ function venvVerdict(
       ? blocked(host, 'no-interpreter', `the Python of ${path} does not run`, hint)
       : anew()
   }
-  if (lock === undefined) return steps('differs', [bring, install([`~ ${path}: to match the wheels`])])
+  if (lock === undefined) {
+    // What Muster did not install may be there for another purpose.
+    const own = content.made === undefined ? [...comparedOf(content, new Map())] : []
+    const losses = own.map(([name, version]) => `- ${name} ${version}, unless it is among the wheels`)
+    return steps('differs', [bring, install([`~ ${path}: to match the wheels`, ...listed(losses)])])
+  }
   const changes = packageChanges(comparedOf(content, lock), lock, content.broken)
   if (changes.length === 0)
     return nothing(`${path} holds ${lock.size === 1 ? 'the package' : `the ${lock.size} packages`}, and no others`)
