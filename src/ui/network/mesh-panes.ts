@@ -7,6 +7,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Gravity } from '../../ops/kernel/finding.ts'
 import { measuredOf, type NetFinding, noProblemsText, retransmitsAGigabyte } from '../../ops/net/mesh/judge.ts'
 import { formatMs, type LinkOutcome, type OrderedPair } from '../../ops/net/mesh/link.ts'
+import { remainingOf } from '../../ops/net/mesh/measure-mesh.ts'
 import { slotWords } from '../../ops/net/mesh/mesh-plan.ts'
 import { changeDocument } from '../bring-up/side-document.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, styleOf, type Theme } from '../compositor/scene.ts'
@@ -147,7 +148,7 @@ function progressRows(run: MeshRun, { theme, columns, nowMs }: ReadingContext): 
   }
   const width = Math.max(8, Math.min(BAR_COLUMNS, columns - 22))
   const done = Math.min(width, Math.round((links.length / Math.max(1, plan.links)) * width))
-  const left = step === undefined ? undefined : Math.max(0, step.endMs - nowMs)
+  const left = step === undefined ? undefined : remainingOf(step, nowMs - step.atMs)
   const timeLeft = left === undefined ? '' : `, about ${formatDuration(Math.round(left / 1000) * 1000)} left`
   const examined = run.hosts.filter((host) => 'facts' in host).length
   const words = isStopping

@@ -12,7 +12,13 @@ import { type PictureState, pictureOf, withPicture } from './mesh-picture.ts'
 
 export type MeshOrder = { readonly hosts: readonly string[]; readonly options: MeshOptions }
 
-type MeshStep = { readonly index: number; readonly count: number; readonly slot: Slot; readonly endMs: number }
+type MeshStep = {
+  readonly index: number
+  readonly count: number
+  readonly slot: Slot
+  readonly remainingMs: number
+  readonly atMs: number
+}
 
 export type MeshRun = {
   readonly order: MeshOrder
@@ -120,7 +126,7 @@ export function takeEvent(run: MeshRun, event: MeshEvent, nowMs: number): MeshRu
     case 'slot': {
       const { index, count, remainingMs } = event
       const slot = shownPlan(run).slots[index] ?? []
-      return { ...run, step: { index, count, slot, endMs: nowMs + remainingMs } }
+      return { ...run, step: { index, count, slot, remainingMs, atMs: nowMs } }
     }
     case 'link':
       return { ...run, links: [...run.links, event.link] }
