@@ -266,6 +266,9 @@ export function differingPart(one: string, two: string): 'major' | 'minor' | 'ot
 
 /** A parcel: what one host made for the others, in a directory of its own, with a list of what it is. */
 
+/** Marks a parcel in a directory of the user's, where `muster left` finds it also when hosts.yaml no longer names it. */
+export const PARCEL_MARK = '.muster-wheels'
+
 export type ParcelFacts = {
   readonly isThere: boolean
   /** The lines of its list; undefined: it is incomplete. */

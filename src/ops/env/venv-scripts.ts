@@ -2,7 +2,7 @@
 import { shellQuote } from '../../base/shell-quote.ts'
 import { pathWord } from '../kernel/files.ts'
 import type { Action } from '../kernel/operation.ts'
-import { MARK_FILE } from './facts.ts'
+import { MARK_FILE, PARCEL_MARK } from './facts.ts'
 
 const FETCH_TIMEOUT_MS = 60 * 60_000
 const INSTALL_TIMEOUT_MS = 30 * 60_000
@@ -155,7 +155,7 @@ export function gatherWheels({ python, prefix, parcel, content, wheels, requirem
     script: `umask 022
 ${QUIET}d=${pathWord(parcel)} p=${pathWord(prefix)} python=${shellQuote(python)}
 command -v "$python" > /dev/null || { echo "$python is not installed" >&2; exit 1; }
-mkdir -p "$d" || exit 1
+mkdir -p "$d" && : > "$d/${PARCEL_MARK}" || exit 1
 ${scratch(parcel)}cat > "$t/${kind === 'lock' ? 'lock.toml' : 'requirements.txt'}" || exit 1
 pins() { ${
       kind === 'lock'
