@@ -66,6 +66,20 @@ describe('a conda environment', () => {
     expect(readFileSync(join(home, 'of mine/.muster-made'), 'utf8')).toMatch(/^conda [0-9a-f]{16}\n$/)
   })
 
+  it('gets what pip installs, whatever directory and interpreter the settings of pip name', async () => {
+    here.program('conda', conda('env | grep ^PIP_ > ~/pip; exit 0'))
+    const settings = {
+      PIP_TARGET: '/t',
+      PIP_PREFIX: '/p',
+      PIP_PYTHON: '/usr/bin/python3',
+      PIP_USER: '1',
+      PIP_INDEX_URL: 'i',
+    }
+    expect((await here.doIt(areaOf('{ name: lab }', 'e.yml', YAML), 'up', settings)).codes).toEqual([0])
+    const seen = readFileSync(join(home, 'pip'), 'utf8').trimEnd().split('\n').sort()
+    expect(seen).toEqual(['PIP_INDEX_URL=i', 'PIP_USER=0'])
+  })
+
   it('leaves nothing behind if it cannot be created, and says why', async () => {
     const area = areaOf('{ name: lab }', 'environment.yml', YAML)
     expect(await here.doIt(area, 'up')).toMatchObject({
