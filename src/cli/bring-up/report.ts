@@ -22,7 +22,12 @@ export function tally<Kind extends string>(kinds: readonly Kind[], found: readon
 
 /** `2 good`, for those that are there. */
 export const tallyWords = (counts: Readonly<Record<string, number>>): string[] =>
-  Object.entries(counts).flatMap(([kind, count]) => (count > 0 ? [`${count} ${kind}`] : []))
+  Object.entries(counts).flatMap(([kind, count]) => (count > 0 ? [`${count} ${wordOf(kind)}`] : []))
+
+/** A status as people read it, here and in the console. */
+const wordOf = (status: string): string => (status === 'away' ? 'no answer' : status)
+
+const STATUS_WIDTH = 8
 
 const COLOURS = { '+': 'green', '-': 'red', '~': 'yellow', '!': 'red', head: 'bold', quiet: 'dim' } as const
 
@@ -117,18 +122,22 @@ export class BringUpReport {
     const groups = Map.groupBy(statuses, ({ area, status, because }) =>
       JSON.stringify([area, status, status === 'good' ? [] : because]),
     )
+    const width = Math.max(STATUS_WIDTH, ...statuses.map(({ status }) => wordOf(status).length))
     for (const group of groups.values()) {
       const [first] = group
       if (first === undefined) continue
       const words = first.status === 'good' ? '' : `: ${first.because.join(' · ')}`
-      this.lines([`${first.status.padEnd(8)} ${first.area} · ${foldHostSet(group.map(({ host }) => host))}${words}`])
+      this.lines([
+        `${wordOf(first.status).padEnd(width)} ${first.area} · ${foldHostSet(group.map(({ host }) => host))}${words}`,
+      ])
     }
   }
 
   /** The scheduler of the queue on this machine. */
   service({ name, state }: { readonly name: string; readonly state: string }): void {
     if (this.#isJson) this.#event({ type: 'service', name, state })
-    else this.lines([`${(state === 'active' ? 'good' : 'failed').padEnd(8)} job scheduler · ${name}: ${state}`])
+    else
+      this.lines([`${(state === 'active' ? 'good' : 'failed').padEnd(STATUS_WIDTH)} job scheduler · ${name}: ${state}`])
   }
 
   summary(counts: object, words: string): void {

@@ -1,4 +1,5 @@
 /** `status`: gathers facts, compares, verifies without writing anything, and reports. */
+import { counted } from '../../base/counted.ts'
 import { gatherAreaFacts, statusesOf, verifyAreas } from '../../ops/kernel/bring-up.ts'
 import { makePlan } from '../../ops/kernel/plan.ts'
 import { type CliContext, EXIT } from '../command-line/verb.ts'
@@ -28,14 +29,17 @@ export async function showStatus(
   const statuses = statusesOf(areas, factsByArea, plan, findings).filter(({ host }) => isSelected(host))
   report.sharedHomes(plan.sharedHomes)
   report.statuses(statuses)
-  report.findings(statuses.flatMap((status) => status.findings))
+  const all = statuses.flatMap((status) => status.findings)
+  report.findings(all)
   const service = await serviceState(prepared.inventory, context)
   if (service !== undefined && names.length === 0) report.service(service)
   const counts = tally(
     ['good', 'missing', 'differs', 'failed', 'blocked', 'away'],
     statuses.map(({ status: kind }) => kind),
   )
-  report.summary({ statuses: statuses.length, ...counts }, tallyWords(counts).join(', '))
+  const risks = all.filter(({ gravity }) => gravity === 'risk').length
+  const words = [...tallyWords(counts), ...(risks === 0 ? [] : [counted(risks, 'risk')])]
+  report.summary({ statuses: statuses.length, ...counts, risks }, words.join(', '))
   if (counts.away > 0) return EXIT.unreachable
   return counts.good === statuses.length ? EXIT.ok : EXIT.failed
 }

@@ -10,7 +10,7 @@ Exit codes: 0 success, 4 a host could not be reached, 5 something could not be c
 `
 const STATUS_NOTES = `
 good: matches hosts.yaml, and works · missing: does not exist yet · differs: does not match hosts.yaml · failed: matches, but
-does not work · blocked: up cannot change it · away: the host could not be reached.
+does not work · blocked: up cannot change it · no answer: the host could not be reached (with --json: away).
 Exit codes: 0 all good, 1 something is not good, 4 a host could not be reached.
 `
 

@@ -26,6 +26,7 @@ import {
   type MeshOptions,
   type MeshReport,
   measureMesh,
+  remainingOf,
 } from '../../ops/net/mesh/measure-mesh.ts'
 import { planMesh, slotWords, wayOf } from '../../ops/net/mesh/mesh-plan.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
@@ -226,8 +227,8 @@ class MeshScreen implements Disposable {
     if (this.#slot === undefined) {
       return this.#pings > 0 ? `round-trip times: ${this.#pings}` : `hosts examined: ${this.#hosts}`
     }
-    const { index, count, remainingMs } = this.#slot
-    const left = Math.max(0, remainingMs - (this.#context.now() - this.#slotAtMs))
+    const { index, count } = this.#slot
+    const left = remainingOf(this.#slot, this.#context.now() - this.#slotAtMs)
     const last = this.#last === '' ? '' : `, ${this.#last}`
     const leftText = formatDuration(Math.round(left / 1000) * 1000)
     return `step ${index + 1} of ${count}, about ${leftText} left, ${this.#links} links measured${last}`

@@ -27,7 +27,7 @@ type WatchCommandOptions = GlobalOptions & {
   readonly count?: number
   readonly record?: string
   readonly replay?: string
-  readonly speed: number
+  readonly speed?: number
 }
 
 export const verb: VerbCode = {
@@ -37,7 +37,7 @@ export const verb: VerbCode = {
       .option('--count <n>', 'print N samples of each host as JSON, and exit', wholeNumber(1, 86_400))
       .option('--record <file>', 'write the samples to this file')
       .option('--replay <file>', 'show a recording')
-      .option('--speed <n>', 'replay N times as fast', wholeNumber(1, 86_400), 1),
+      .option('--speed <n>', 'replay N times as fast (default: 1)', wholeNumber(1, 86_400)),
   help: `
 Examples:
   muster net watch                             all hosts of hosts.yaml: processors, memory, network, disks, NFS, GPUs
@@ -48,10 +48,10 @@ Keys: > and < sort, / filter, Enter charts of a host, q quit. Nothing is install
 `,
   async run(target: string | undefined, options: WatchCommandOptions, context: CliContext) {
     const isText = options.json === true || options.count !== undefined
-    if (!isText) requireTerminal(context)
+    refuseIdleOptions(target, options)
+    if (!isText) requireTerminal(context, 'muster net watch', '`--count N` (N samples of each host) or `--json`')
     if (options.replay !== undefined) {
-      if (isText) throw new MusterError('usage', '--replay shows a recording on the screen; its file is JSON already')
-      using replay = await openReplay(options.replay, options.speed, context)
+      using replay = await openReplay(options.replay, options.speed ?? 1, context)
       await show(options, context, replay)
       return context.signal.aborted ? EXIT.interrupted : EXIT.ok
     }
@@ -74,6 +74,18 @@ Keys: > and < sort, / filter, Enter charts of a host, q quit. Nothing is install
       await port.ended()
     }
   },
+}
+
+/** Options that would do nothing. */
+function refuseIdleOptions(target: string | undefined, { replay, record, speed, count, json }: WatchCommandOptions) {
+  if (replay === undefined) {
+    if (speed !== undefined) throw new MusterError('usage', '--speed is only for --replay')
+    return
+  }
+  if (json === true || count !== undefined)
+    throw new MusterError('usage', '--replay shows a recording on the screen; its file is JSON already')
+  if (record !== undefined) throw new MusterError('usage', '--replay and --record cannot be used together')
+  if (target !== undefined) throw new MusterError('usage', '--replay shows the hosts of its recording: name none')
 }
 
 /** Over each host's login; `ended` resolves when everything that was started has ended. */

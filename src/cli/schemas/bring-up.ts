@@ -132,6 +132,7 @@ export const status = output(
     failed: count,
     blocked: count,
     away: count,
+    risks: count,
     time,
   }),
 )

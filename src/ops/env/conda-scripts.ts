@@ -25,7 +25,8 @@ done
 
 /** Suffix of the directory for temporary files while conda and pip make a prefix. */
 const SCRATCH = '.muster-tmp'
-const REMOVE_HALF = `[ ! -e "$p${HALF}" ] || { rm -rf "$p" "$p${SCRATCH}" && rm -f "$p${HALF}"; } || exit 1`
+const REMOVE_HALF = `[ ! -f "$p/${MARK_FILE}" ] || [ -d "$p/conda-meta" ] || : > "$p${HALF}" || exit 1
+[ ! -e "$p${HALF}" ] || { rm -rf "$p" "$p${SCRATCH}" && rm -f "$p${HALF}"; } || exit 1`
 /** Finishes the removal of "$p" and restores what was there before Muster. */
 export const CONDA_FINISH = `${REMOVE_HALF}
 [ ! -d "$p" ] || rmdir "$p" || exit 1
@@ -68,6 +69,10 @@ export TMPDIR
 cat > "$t/${file}" || exit 1
 CONDA_ALWAYS_YES=true MAMBA_ALWAYS_YES=true MAMBA_NO_BANNER=1
 export CONDA_ALWAYS_YES MAMBA_ALWAYS_YES MAMBA_NO_BANNER
+# conda runs pip for a section \`pip:\`; its packages go into the prefix.
+unset PIP_TARGET PIP_PREFIX PIP_ROOT PIP_PYTHON
+PIP_USER=0
+export PIP_USER
 ${create}
 echo "$tool makes $p"
 "$tool" "$@" > "$t/said" 2>&1 < /dev/null && [ -d "$p/conda-meta" ] || { tail -n 20 "$t/said" >&2; rm -rf "$p" "$p${HALF}"; exit 1; }

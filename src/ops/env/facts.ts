@@ -14,11 +14,17 @@ export type SystemFacts = {
   readonly cuda?: string
 }
 
+const LEFT = ['half', 'before', 'lost'] as const
+
 export type PrefixFacts =
   | {
       readonly kind: 'none'
-      /** Muster was interrupted while it made or removed it, or before it restored the previous one. The path is absolute. */
-      readonly left?: { readonly what: 'half' | 'before'; readonly path: string }
+      /**
+       * What is there instead, at this absolute path. `half`, `before`: Muster was interrupted while it made or removed it, or before
+       * it restored the previous one. `lost`: it has Muster's mark, but not the file that makes it an environment, so that its
+       * interpreter would be the system's.
+       */
+      readonly left?: { readonly what: (typeof LEFT)[number]; readonly path: string }
     }
   /** Something else is in its place. */
   | { readonly kind: 'other'; readonly because: string }
@@ -97,7 +103,7 @@ function findLeft(condaName: string): string {
   return `for root in ${CONDA_ROOTS}; do
   e=$root/envs/${condaName}
   [ -z "$p" ] && [ -n "$root" ] || continue
-  [ ! -f "$e${HALF}" ] && [ ! -d "$e.muster-before/conda-meta" ] || p=$e
+  [ ! -f "$e${HALF}" ] && [ ! -f "$e/${MARK_FILE}" ] && [ ! -d "$e.muster-before/conda-meta" ] || p=$e
 done
 `
 }
@@ -114,9 +120,9 @@ limited ls -d "$p" > /dev/null; status=$?
 [ $status -eq 0 ] || [ -L "$p" ] || { echo none; return; }
 [ -d "$p" ] || { echo 'other it is not a directory'; return; }
 if [ -d "$p/conda-meta" ]; then echo "conda $p"
-elif [ -f "$p/pyvenv.cfg" ]; then echo "venv $p"
+elif grep -q -i '^[[:blank:]]*home[[:blank:]]*=' "$p/pyvenv.cfg"; then echo "venv $p"
 elif [ -z "$(ls -A "$p")" ]; then echo none; return
-elif [ -f "$p/${MARK_FILE}" ]; then echo "venv $p"
+elif [ -f "$p/${MARK_FILE}" ]; then echo "none lost $p"; return
 else echo 'other it holds something else'; return
 fi
 [ ! -f "$p/${MARK_FILE}" ] || echo "made $(head -c 300 "$p/${MARK_FILE}" | head -n 1)"
@@ -139,8 +145,9 @@ function parsePrefix(text: string): PrefixFacts | undefined {
   const lines = text.split('\n').map(splitOnce)
   const [kind, path = ''] = lines[0] ?? []
   if (kind === 'none') {
-    const [what, at] = splitOnce(path)
-    return (what === 'half' || what === 'before') && at.startsWith('/') ? { kind, left: { what, path: at } } : undefined
+    const [word, at] = splitOnce(path)
+    const what = LEFT.find((each) => each === word)
+    return what !== undefined && at.startsWith('/') ? { kind, left: { what, path: at } } : undefined
   }
   if (kind === 'other') return { kind, because: path }
   if ((kind !== 'venv' && kind !== 'conda') || !path.startsWith('/')) return undefined
@@ -258,6 +265,9 @@ export function differingPart(one: string, two: string): 'major' | 'minor' | 'ot
 }
 
 /** A parcel: what one host made for the others, in a directory of its own, with a list of what it is. */
+
+/** Marks a parcel in a directory of the user's, where `muster left` finds it also when hosts.yaml no longer names it. */
+export const PARCEL_MARK = '.muster-wheels'
 
 export type ParcelFacts = {
   readonly isThere: boolean

@@ -9,7 +9,7 @@ import { pathWord } from '../kernel/files.ts'
 import { declaredWith, defineLeft, type LeftAnswer, type Leftover, leftFact, leftoversOf } from '../kernel/left.ts'
 import { CONDA_FINISH, CONDA_REMOVE } from './conda-scripts.ts'
 import { CONTAINER_LABEL, CONTAINER_REMOVE, IMAGE_REMOVE, SOURCE_LABEL } from './docker.ts'
-import { findPrefix, HALF, MARK_FILE, PARCEL_REMOVE, prefixOf } from './facts.ts'
+import { findPrefix, HALF, MARK_FILE, PARCEL_MARK, PARCEL_REMOVE, prefixOf } from './facts.ts'
 import { VENV_REMOVE } from './venv-scripts.ts'
 import { type EnvWanted, envWantedOf, PARCELS, parcelOf } from './wanted.ts'
 
@@ -48,6 +48,13 @@ half() {
   ! is_declared "\${1%${HALF}}" || kind=declared
   report_once $kind "$1"
 }
+wheels() {
+  each=\${1%/*}; kind=parcel
+  case \${each##*/} in muster-*[!0-9a-f]*) return;; muster-????????????????) ;; *) return;; esac
+  is_private "$each" || kind=doubtful
+  [ ! "$each" -ef ${parcel} ] || kind=declared
+  report_once $kind "$each"
+}
 new() { [ ! -f "$1/${MARK_FILE}" ] || report_once unpacked "$1"; }
 old() { [ ! -f "$1/${MARK_FILE}" ] || report_once unpacked "$1"; }
 before() {
@@ -62,13 +69,14 @@ before() {
 [ -z "$declared" ] || [ ! -f "$declared/${MARK_FILE}" ] || mark "$declared/${MARK_FILE}"
 left_each '${MARK_FILE}' mark
 left_each '*${HALF}' half
+left_each '${PARCEL_MARK}' wheels
 left_each '*.muster-new' new
 left_each '*.muster-old' old
 left_each '*.muster-before' before
 for place in ${pathWord(PARCELS)}${wheels}; do
   for each in "$place"/muster-????????????????; do
     [ -d "$each" ] || continue
-    if [ "$each" = ${parcel} ]; then left_found declared "$each"; else left_found parcel "$each"; fi
+    if [ "$each" = ${parcel} ]; then report_once declared "$each"; else report_once parcel "$each"; fi
   done
   # Of one that is cut; with the parcel they go, too.
   for each in "$place"/muster-????????????????.tmp-*; do [ ! -e "$each" ] || left_found scratch "$each"; done

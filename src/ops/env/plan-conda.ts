@@ -192,5 +192,5 @@ function restoring(content: PrefixFacts): Step | undefined {
   const { what, path } = content.left
   const half = { title: `remove ${path}, which is incomplete`, changes: [`- ${path}`] }
   const before = { title: `restore ${path} as it was before`, changes: [`+ ${path}`] }
-  return { id: 'finish', ...(what === 'half' ? half : before), run: finishRemoval(path) }
+  return { id: 'finish', ...(what === 'before' ? before : half), run: finishRemoval(path) }
 }

@@ -2,7 +2,6 @@
 import { counted } from '../../base/counted.ts'
 import { defined } from '../../base/defined.ts'
 import { knownValue } from '../kernel/fact.ts'
-import { pathWord } from '../kernel/files.ts'
 import { blocked, ifKnown, nothing, type Operation, type Step, steps, type Verdict } from '../kernel/operation.ts'
 import { normalName, type PrefixFacts, parcelCheck, removeParcel } from './facts.ts'
 import {
@@ -15,7 +14,7 @@ import {
   packageChanges,
   prefixFactOf,
 } from './plan.ts'
-import { type Gathering, gatherWheels, installLock, isTomlLock, makeVenv, removeVenv } from './venv-scripts.ts'
+import { type Gathering, gatherWheels, installLock, isTomlLock, isVenv, makeVenv, removeVenv } from './venv-scripts.ts'
 import { contentOf, type EnvWanted, parcelOf } from './wanted.ts'
 
 type Wanted = EnvWanted<'venv'>
@@ -145,9 +144,11 @@ function venvVerdict(
     title: `create ${path} with ${python}`,
     changes: [`+ ${path}`],
     run: makeVenv(python, path, parcel, key),
-    check: { script: `${pathWord(`${path}/bin/python`)} -c ''` },
+    check: { script: isVenv(path) },
   }
+  const anew = () => steps('differs', [bring, make, install([`~ ${path}: all of it`])])
   if (content.kind === 'none') {
+    if (isLost(content)) return anew()
     const all = [...(lock ?? [])].map(([name, version]) => `+ ${name} ${version}`)
     return steps('missing', [bring, make, install(all.length === 0 ? ['+ the packages of the wheels'] : listed(all))])
   }
@@ -161,13 +162,23 @@ function venvVerdict(
     const hint = `Remove ${path} there; Muster then creates it again.`
     return content.made === undefined
       ? blocked(host, 'no-interpreter', `the Python of ${path} does not run`, hint)
-      : steps('differs', [bring, make, install([`~ ${path}: all of it`])])
+      : anew()
   }
-  if (lock === undefined) return steps('differs', [bring, install([`~ ${path}: to match the wheels`])])
+  if (lock === undefined) {
+    // What Muster did not install may be there for another purpose.
+    const own = content.made === undefined ? [...comparedOf(content, new Map())] : []
+    const losses = own.map(([name, version]) => `- ${name} ${version}, unless it is among the wheels`)
+    return steps('differs', [bring, install([`~ ${path}: to match the wheels`, ...listed(losses)])])
+  }
   const changes = packageChanges(comparedOf(content, lock), lock, content.broken)
   if (changes.length === 0)
     return nothing(`${path} holds ${lock.size === 1 ? 'the package' : `the ${lock.size} packages`}, and no others`)
   return steps('differs', [bring, install(listed(changes))])
+}
+
+/** Removal or creation was interrupted. */
+function isLost(content: PrefixFacts): boolean {
+  return content.kind === 'none' && content.left?.what === 'lost'
 }
 
 function listed(changes: readonly string[]): readonly string[] {
@@ -186,10 +197,11 @@ export function planVenvDown(wanted: Wanted, areaFacts: EnvAreaFacts): Operation
     const venv = ifKnown(host, TITLE, prefixFactOf(own), (content): Verdict => {
       const kept = elsewhere.get(host)
       if (kept !== undefined) return kept
-      if (!('packages' in content)) return nothing(`there is no environment ${path}`)
-      return content.made === undefined
-        ? nothing(`${path} was not created by Muster: it stays`)
-        : remove(path, removeVenv(path))
+      const removed = remove(path, removeVenv(path))
+      if ('packages' in content) {
+        return content.made === undefined ? nothing(`${path} was not created by Muster: it stays`) : removed
+      }
+      return isLost(content) ? removed : nothing(`there is no environment ${path}`)
     })
     const wheels = ifKnown(host, 'wheels', own.parcel, ({ isThere }) =>
       isThere

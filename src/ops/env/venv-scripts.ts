@@ -2,7 +2,7 @@
 import { shellQuote } from '../../base/shell-quote.ts'
 import { pathWord } from '../kernel/files.ts'
 import type { Action } from '../kernel/operation.ts'
-import { MARK_FILE } from './facts.ts'
+import { MARK_FILE, PARCEL_MARK } from './facts.ts'
 
 const FETCH_TIMEOUT_MS = 60 * 60_000
 const INSTALL_TIMEOUT_MS = 30 * 60_000
@@ -155,7 +155,7 @@ export function gatherWheels({ python, prefix, parcel, content, wheels, requirem
     script: `umask 022
 ${QUIET}d=${pathWord(parcel)} p=${pathWord(prefix)} python=${shellQuote(python)}
 command -v "$python" > /dev/null || { echo "$python is not installed" >&2; exit 1; }
-mkdir -p "$d" || exit 1
+mkdir -p "$d" && : > "$d/${PARCEL_MARK}" || exit 1
 ${scratch(parcel)}cat > "$t/${kind === 'lock' ? 'lock.toml' : 'requirements.txt'}" || exit 1
 pins() { ${
       kind === 'lock'
@@ -205,13 +205,27 @@ set -- "$python" "$wheel/pip"
   }
 }
 
+/**
+ * Empties "$p", except for the mark. Without pyvenv.cfg it is no environment, whatever an interruption leaves; and then the links
+ * in bin lead to the system's Python, so they go next.
+ */
+const EMPTY = `rm -rf "$p/pyvenv.cfg" "$p/bin" && find "$p" -mindepth 1 -maxdepth 1 ! -name ${MARK_FILE} -exec rm -rf {} +`
+
+/** Succeeds if the interpreter in "$p" installs into "$p", and not into the system. */
+const IS_OWN = `"$p/bin/python" -I -c 'import os, sys; sys.exit(not os.path.samefile(sys.prefix, sys.argv[1]))' "$p"`
+
+/** Whether there is an environment with an interpreter of its own. */
+export function isVenv(prefix: string): string {
+  return `p=${pathWord(prefix)}\n${IS_OWN}`
+}
+
 /** Makes an empty environment; one of Muster's without a working interpreter is made again. */
 export function makeVenv(python: string, prefix: string, parcel: string, key: string): Action {
   return {
     script: `umask 022
 p=${pathWord(prefix)} python=${shellQuote(python)}
 command -v "$python" > /dev/null || { echo "$python is not installed" >&2; exit 1; }
-if [ -f "$p/${MARK_FILE}" ]; then find "$p" -mindepth 1 -maxdepth 1 ! -name ${MARK_FILE} -exec rm -rf {} + || exit 1; fi
+if [ -f "$p/${MARK_FILE}" ]; then ${EMPTY} || exit 1; fi
 mkdir -p "$p" && echo ${shellQuote(`venv ${key}`)} > "$p/${MARK_FILE}" || exit 1
 ${scratch(parcel)}# With the wheel of pip in the parcel nothing else is needed of the system.
 if ls ${pathWord(parcel)}/pip-*.whl > /dev/null 2>&1; then "$python" -m venv --without-pip "$p"; else "$python" -m venv "$p"; fi`,
@@ -220,25 +234,32 @@ if ls ${pathWord(parcel)}/pip-*.whl > /dev/null 2>&1; then "$python" -m venv --w
 }
 
 /** Prints the packages that are not in the lock, except the tools that install. */
-const EXTRA_PROGRAM = `import re, sys
+const EXTRA_PROGRAM = `import os, re, sys
 from importlib import metadata
 def normal(name): return re.sub(r"[-_.]+", "-", name).lower()
 wanted = {line.split("==")[0] for line in open(sys.argv[1])} | {"pip", "setuptools", "wheel", "pkg-resources"}
-names = {dist.metadata["Name"] for dist in metadata.distributions(path=[path for path in sys.path if path.startswith(sys.prefix)])}
+names = {dist.metadata["Name"] for dist in metadata.distributions(path=[path for path in sys.path if path.startswith(os.path.join(sys.prefix, ""))])}
 print("\\n".join(sorted(name for name in names if name and normal(name) not in wanted)))
+`
+
+/** pip's settings are for fetching: here they could only lead to another directory (target, prefix) or interpreter (python). */
+const WITHOUT_SETTINGS = `for each in $(env | sed -n 's/^\\(PIP_[A-Za-z0-9_]*\\)=.*/\\1/p'); do unset "$each"; done
+PIP_CONFIG_FILE=/dev/null
+export PIP_CONFIG_FILE
 `
 
 /** Makes the environment match the lock, offline from the parcel. */
 export function installLock(prefix: string, parcel: string, content: string): Action {
   return {
     script: `umask 022
-${QUIET}d=${pathWord(parcel)} p=${pathWord(prefix)}
+${WITHOUT_SETTINGS}${QUIET}d=${pathWord(parcel)} p=${pathWord(prefix)}
+${IS_OWN} 2> /dev/null || { echo "$p/bin/python does not run, or installs outside of $p: nothing was changed" >&2; exit 1; }
 ${scratch(parcel)}# What has no list of its files cannot be replaced; pip puts it there anew.
 for s in "$p"/lib/python[0-9]*/site-packages; do
   for i in "$s"/*.dist-info; do [ ! -d "$i" ] || [ -e "$i/RECORD" ] || rm -rf "$i"; done
 done
 wheel=$(sed -n 's/^pip==.* # //p' "$d/${content}")
-if [ -n "$wheel" ]; then set -- "$p/bin/python" "$d/$wheel/pip"; else set -- "$p/bin/python" -m pip; fi
+if [ -n "$wheel" ]; then set -- "$p/bin/python" -I "$d/$wheel/pip"; else set -- "$p/bin/python" -I -m pip; fi
 "$@" install --quiet --no-index --find-links "$d" --no-deps --require-hashes -r "$d/${content}" || exit 1
 extra=$("$p/bin/python" -I -c ${shellQuote(EXTRA_PROGRAM)} "$d/${content}") || exit 1
 [ -z "$extra" ] || "$@" uninstall --quiet --yes $extra`,
@@ -248,7 +269,7 @@ extra=$("$p/bin/python" -I -c ${shellQuote(EXTRA_PROGRAM)} "$d/${content}") || e
 
 /** Removes "$p", the mark last, so that an interrupted removal can continue. */
 export const VENV_REMOVE = `[ -f "$p/${MARK_FILE}" ] || { echo "$p was not made by Muster" >&2; exit 1; }
-find "$p" -mindepth 1 -maxdepth 1 ! -name ${MARK_FILE} -exec rm -rf {} + && rm -f "$p/${MARK_FILE}" && rmdir "$p"`
+${EMPTY} && rm -f "$p/${MARK_FILE}" && rmdir "$p"`
 
 export function removeVenv(prefix: string): Action {
   return { script: `p=${pathWord(prefix)}\n${VENV_REMOVE}`, timeoutMs: INSTALL_TIMEOUT_MS }

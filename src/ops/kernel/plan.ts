@@ -84,8 +84,8 @@ function blockedByOthers(
     const isWaiting = leftOut.get(id)?.verdict.kind === 'steps' || leftOut.get(id)?.verdict.kind === 'blocked'
     if (!away.has(other) && !isWaiting) continue
     const cause = away.has(other)
-      ? `it needs ${titleOf(id)}, and ${other} cannot be reached: ${away.get(other)}`
-      : `it needs ${titleOf(id)}, which has not been done and is not selected`
+      ? `it needs “${titleOf(id)}”, and ${other} cannot be reached: ${away.get(other)}`
+      : `it needs “${titleOf(id)}”, which has not been done and is not selected`
     return { ...operation, verdict: blocked(operation.host, 'needs-other', cause) }
   }
   return operation

@@ -10,12 +10,13 @@ const onTable: Test = (state) => !onSide(state)
 const isFree: Test = ({ bringUp }) => !isChanging(bringUp.change) && bringUp.check === undefined
 /** Where nothing is declared, there is a text in place of the table. */
 const onRows: Test = (state) => onTable(state) && hasRows(state.bringUp)
-const canCheck: Test = (state) => onTable(state) && isFree(state)
 const isFreeTable: Test = (state) => onRows(state) && isFree(state)
 const isBusy: Test = (state) => !isAsking(state) && !isFree(state)
 const canGoBack: Test = (state) => onSide(state) && !isAsking(state)
-const canRetry: Test = (state) => onSide(state) && isFree(state) && retryable(state.bringUp).length > 0
 const onSteps: Test = (state) => onSide(state) && state.bringUp.side === 'steps'
+const onDetails: Test = (state) => onSide(state) && state.bringUp.side === 'details'
+const canCheck: Test = (state) => (onTable(state) || onDetails(state)) && isFree(state)
+const canRetry: Test = (state) => onSteps(state) && isFree(state) && retryable(state.bringUp).length > 0
 const hasChange: Test = (state) => onTable(state) && state.bringUp.change !== undefined
 
 export const bringUpKeys = keyTable<ConsoleState>()(

@@ -2,7 +2,7 @@
 import { themes } from '../compositor/scene.ts'
 import { findHost, shownRows, type TableColumn, type TableFrame } from '../rows/table-view.ts'
 import { type ConsoleState, tableView } from '../state/console-state.ts'
-import { type BringUpView, cellOf, hasRows, rowsOf, STATUS_WORDS } from './bring-up-view.ts'
+import { type BringUpView, cellOf, hasRows, risksOf, rowsOf, STATUS_WORDS } from './bring-up-view.ts'
 import { cellText } from './table-document.ts'
 
 /** The id of the pane. */
@@ -31,7 +31,9 @@ const columnsOf = (view: BringUpView): readonly TableColumn<string>[] => [
       order: (host) => {
         const cell = cellIn(host)
         if (cell.kind === 'changing') return cell.isBad ? 0 : STATUS_WORDS.length
-        return cell.kind === 'status' ? STATUS_WORDS.indexOf(cell.status.status) : undefined
+        if (cell.kind !== 'status') return undefined
+        // Among the good ones, those with risks come first.
+        return STATUS_WORDS.indexOf(cell.status.status) - (risksOf(cell.status) > 0 ? 0.5 : 0)
       },
     }
   }),

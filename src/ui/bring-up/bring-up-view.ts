@@ -224,15 +224,29 @@ export const STATUS_WORDS: readonly StatusWord[] = [
   'good',
 ]
 
-/** Hosts counted by the worst status of their areas, the worst first. */
-export function countHosts({ statuses }: BringUpView): readonly (readonly [StatusWord, number])[] {
+/** What may fail where all is as declared and works. */
+export const risksOf = ({ findings }: HostStatus): number => findings.filter(({ gravity }) => gravity === 'risk').length
+
+export type CountedWord = StatusWord | 'unknown'
+
+/** The worst first. Not checked yet is worse than good: it may be anything. */
+const COUNTED_WORDS: readonly CountedWord[] = STATUS_WORDS.flatMap((word) =>
+  word === 'unasked' ? ['unknown', word] : [word],
+)
+
+/** Hosts counted by the worst status of their areas, the worst first; none before the first check. */
+export function countHosts({ statuses, columns = [] }: BringUpView): readonly (readonly [CountedWord, number])[] {
+  if (statuses.size === 0) return []
   const worst = new Map<string, number>()
-  for (const { host, status } of statuses.values()) {
-    worst.set(host, Math.min(worst.get(host) ?? STATUS_WORDS.length, STATUS_WORDS.indexOf(status)))
+  const take = (host: string, word: CountedWord) =>
+    worst.set(host, Math.min(worst.get(host) ?? COUNTED_WORDS.length, COUNTED_WORDS.indexOf(word)))
+  for (const { host, status } of statuses.values()) take(host, status)
+  for (const { name, hosts = [] } of columns) {
+    for (const host of hosts) if (!statuses.has(cellKey(name, host))) take(host, 'unknown')
   }
-  return STATUS_WORDS.flatMap((status, rank) => {
+  return COUNTED_WORDS.flatMap((word, rank) => {
     const count = [...worst.values()].filter((each) => each === rank).length
-    return count === 0 ? [] : [[status, count] as const]
+    return count === 0 ? [] : [[word, count] as const]
   })
 }
 

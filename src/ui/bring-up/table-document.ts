@@ -1,5 +1,6 @@
 /** Hosts × areas as rows: each cell a sign and a word, then the time of the last check. Pure. */
 
+import { counted } from '../../base/counted.ts'
 import { clip, clipName, padEnd, textWidth } from '../../base/text-width.ts'
 import { ageText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
@@ -28,6 +29,7 @@ import {
   isChanging,
   isEnded,
   oldestFactMs,
+  risksOf,
 } from './bring-up-view.ts'
 
 export type TableContext = RowContext & { readonly nowMs: number }
@@ -155,10 +157,12 @@ function summaryRow(view: BringUpView, { theme, nowMs }: TableContext): Row {
   // Also those that a filter hides.
   if (marked.size > 0) bold(` ${markedText(view)} `, theme.receiving)
   // Each host counts once, by the worst of its areas.
-  for (const [status, count] of countHosts(view)) {
-    const { sign, text, colour } = statusText(status, theme)
+  for (const [word, count] of countHosts(view)) {
+    const { sign, text, colour } = word === 'unknown' ? unknownText(theme) : statusText(word, theme)
     bold(` ${sign} ${count} ${text} `, colour)
   }
+  const risks = [...view.statuses.values()].reduce((sum, status) => sum + risksOf(status), 0)
+  if (risks > 0) bold(` ${counted(risks, 'risk')} `, theme.warning)
   const oldest = oldestFactMs(view)
   if (oldest !== undefined) spans.push({ text: ` oldest ${ageText(nowMs - oldest)} ago`, style: mutedStyle(theme) })
   return spans
@@ -225,18 +229,25 @@ export function statusText(status: StatusWord, theme: Theme): CellText {
   return { sign, text, short, colour: theme[colour] }
 }
 
+const unknownText = (theme: Theme): CellText => ({ sign: '?', text: 'unknown', colour: theme.muted })
+
 export function cellText(cell: Cell, theme: Theme): CellText {
   switch (cell.kind) {
     case 'undeclared':
       return { sign: '-', text: 'not declared', short: '', colour: theme.muted }
     case 'unknown':
-      return { sign: '?', text: 'unknown', colour: theme.muted }
+      return unknownText(theme)
     case 'changing': {
       const steps = `${cell.ended}/${cell.steps}`
       if (cell.isBad) return { sign: '✗', text: `failed ${steps}`, short: steps, colour: theme.danger }
       return { sign: '…', text: `changing ${steps}`, short: steps, colour: theme.warning }
     }
-    case 'status':
-      return statusText(cell.status.status, theme)
+    case 'status': {
+      const words = statusText(cell.status.status, theme)
+      const risks = cell.status.status === 'good' ? risksOf(cell.status) : 0
+      if (risks === 0) return words
+      const short = counted(risks, 'risk')
+      return { ...words, text: `${words.text}, ${short}`, short, colour: theme.warning }
+    }
   }
 }

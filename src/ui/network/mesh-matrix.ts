@@ -219,7 +219,7 @@ function cellText(picture: MeshPicture, from: string, to: string, showsChange: b
 }
 
 /** `+12%`, `−88%`, at most `>+999%`. */
-export function percentText(change: number): string {
+function percentText(change: number): string {
   const percent = Math.round((change - 1) * 100)
   if (percent > 999) return '>999%'
   return percent < 0 ? `−${-percent}%` : `+${percent}%`

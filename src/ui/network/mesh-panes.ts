@@ -1,16 +1,19 @@
 /** A mesh as panes: the matrix with what it means beside or below it, one link with both directions, or the plan. Pure. */
 import { formatBitRate } from '../../base/format-bit-rate.ts'
+import { formatPercent } from '../../base/format-percent.ts'
 import { printable } from '../../base/printable.ts'
 import { padEnd, wrapText } from '../../base/text-width.ts'
 import { formatDuration, timeText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Gravity } from '../../ops/kernel/finding.ts'
 import { measuredOf, type NetFinding, noProblemsText, retransmitsAGigabyte } from '../../ops/net/mesh/judge.ts'
+import type { EarlierLinks } from '../../ops/net/mesh/kept-mesh.ts'
 import { formatMs, type LinkOutcome, type OrderedPair } from '../../ops/net/mesh/link.ts'
+import { remainingOf } from '../../ops/net/mesh/measure-mesh.ts'
 import { slotWords } from '../../ops/net/mesh/mesh-plan.ts'
 import { changeDocument } from '../bring-up/side-document.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, styleOf, type Theme } from '../compositor/scene.ts'
-import { documentOf, percentOf, type Row, rowsPane, splitColumns, splitRows, wrapRows } from '../rows/rows-pane.ts'
+import { documentOf, type Row, rowsPane, splitColumns, splitRows, wrapRows } from '../rows/rows-pane.ts'
 import {
   CHANGE_LEGEND,
   cellAt,
@@ -19,7 +22,6 @@ import {
   matrixShape,
   matrixSize,
   pairKey,
-  percentText,
   RATE_LEGEND,
 } from './mesh-matrix.ts'
 import { changeOf, heatAt, type MeshPicture, type PictureState, pairAt } from './mesh-picture.ts'
@@ -42,8 +44,8 @@ const FRAME = 2
 /** The matrix and what it means. `run`: it is being measured, or has just been. */
 export function picturePanes(state: PictureState, context: PictureContext, run?: MeshRun): readonly PaneView[] {
   if (state.isOpen) return linkPanes(state, context)
-  const { rect, theme, onChange } = context
-  const { names, title } = state.picture
+  const { rect, theme, nowMs, onChange } = context
+  const { names, title, timeMs } = state.picture
   const { matrix, side, hasFrame } = layOut(names, rect)
   const running = new Set((run === undefined ? [] : runningSlot(run)).map(({ from, to }) => pairKey(from, to)))
   const inner = hasFrame
@@ -51,6 +53,7 @@ export function picturePanes(state: PictureState, context: PictureContext, run?:
     : { columns: matrix.width, rows: matrix.height }
   const document = documentOf(matrixRows(state, { ...inner, theme, running }))
   const heading = [title, ...(state.showsChange ? ['change'] : [])].join(' · ')
+  const words = run === undefined ? `measured ${timeText(timeMs, nowMs)}` : isMeasuring(run) ? 'measuring' : 'result'
   const pane = rowsPane({
     id: ' mesh',
     title: heading,
@@ -67,7 +70,7 @@ export function picturePanes(state: PictureState, context: PictureContext, run?:
     hasFrame ? pane : { ...pane, lines: 'none' },
     rowsPane({
       id: ' mesh-words',
-      title: hasFrame ? (run === undefined ? 'result' : isMeasuring(run) ? 'measuring' : 'result') : heading,
+      title: hasFrame ? words : run === undefined ? `${heading} · ${words}` : heading,
       hasKeys: false,
       document: documentOf(readingRows(state, { ...context, columns: side.width - FRAME }, run)),
       place: { offset: state.offset, isFollowing: false },
@@ -113,7 +116,7 @@ function readingRows(state: PictureState, context: ReadingContext, run: MeshRun 
     ...(run?.problem === undefined ? [] : wrapRows(printable(run.problem), columns, ' ', styleOf(theme.danger))),
     ...(picture.before === undefined
       ? []
-      : wrapRows(comparisonWords(picture, context.nowMs), columns, ' ', mutedStyle(theme))),
+      : wrapRows(comparisonWords(picture, picture.before, context.nowMs), columns, ' ', mutedStyle(theme))),
     // The culprit, the selected link, and then the rest.
     ...(findings[0] ?? []),
     ...(pair === undefined ? [] : cellRows(state, pair, context)),
@@ -124,13 +127,15 @@ function readingRows(state: PictureState, context: ReadingContext, run: MeshRun 
   ]
 }
 
-/** Says so if the two results have no link in common. */
-function comparisonWords(picture: MeshPicture, nowMs: number): string {
-  const { before, report } = picture
-  const words = `compared with ${timeText(before?.timeMs ?? nowMs, nowMs)}`
-  return report.links.some((link) => changeOf(picture, link) !== undefined)
-    ? words
-    : `${words}: no link was measured in both`
+const MOST_TIMES = 3
+
+function comparisonWords(picture: MeshPicture, { timesMs }: EarlierLinks, nowMs: number): string {
+  if (!picture.report.links.some((link) => changeOf(picture, link) !== undefined)) {
+    return 'not compared: no link was measured in both results'
+  }
+  const times = timesMs.slice(0, MOST_TIMES).map((ms) => timeText(ms, nowMs))
+  const more = timesMs.length > MOST_TIMES ? [`${timesMs.length - MOST_TIMES} earlier`] : []
+  return `compared with ${[...times, ...more].join(', ')}`
 }
 
 const BAR_COLUMNS = 40
@@ -147,7 +152,7 @@ function progressRows(run: MeshRun, { theme, columns, nowMs }: ReadingContext): 
   }
   const width = Math.max(8, Math.min(BAR_COLUMNS, columns - 22))
   const done = Math.min(width, Math.round((links.length / Math.max(1, plan.links)) * width))
-  const left = step === undefined ? undefined : Math.max(0, step.endMs - nowMs)
+  const left = step === undefined ? undefined : remainingOf(step, nowMs - step.atMs)
   const timeLeft = left === undefined ? '' : `, about ${formatDuration(Math.round(left / 1000) * 1000)} left`
   const examined = run.hosts.filter((host) => 'facts' in host).length
   const words = isStopping
@@ -191,17 +196,15 @@ function cellRows(state: PictureState, pair: OrderedPair, { theme, columns, nowM
   const outcome = picture.outcome(pair.from, pair.to)
   const back = picture.outcome(pair.to, pair.from)
   const change = changeOf(picture, pair)
-  const then = picture.before?.outcome(pair.from, pair.to)
+  const then = picture.before?.of(pair)
   const parts = [
     rateWords(outcome),
     ...(outcome?.kind === 'measured' && picture.usual
-      ? [`${percentOf(outcome.bitsPerSecond / picture.usual)} of the median`]
+      ? [`${formatPercent(outcome.bitsPerSecond / picture.usual)} of the median`]
       : []),
-    ...(change === undefined || then?.kind !== 'measured' || picture.before === undefined
+    ...(change === undefined || then === undefined
       ? []
-      : [
-          `${percentText(change)} since ${timeText(picture.before.timeMs, nowMs)} (${formatBitRate(then.bitsPerSecond)})`,
-        ]),
+      : [`${changeWords(change)} at ${timeText(then.timeMs, nowMs)} (${formatBitRate(then.bitsPerSecond)})`]),
     ...(back === undefined ? [] : [`back ${rateWords(back)}`]),
   ]
   // Marked, as it stands between the findings.
@@ -209,6 +212,12 @@ function cellRows(state: PictureState, pair: OrderedPair, { theme, columns, nowM
   const style =
     heat === undefined || heat === 'best' || heat === 'good' ? boldStyle(theme.accent) : heatStyle(heat, theme)
   return [[{ text: name, style }], ...wrapRows(parts.join(' · '), columns, '  ', styleOf(theme.text))]
+}
+
+/** Against an earlier measurement, up to its time. */
+function changeWords(change: number): string {
+  if (change < 0.995) return `${formatPercent(1 - change)} slower than`
+  return change > 1.005 ? `${formatPercent(change - 1)} faster than` : 'as fast as'
 }
 
 function rateWords(outcome: LinkOutcome | undefined): string {
@@ -272,15 +281,9 @@ function directionRows(state: PictureState, pair: OrderedPair, most: number, con
       { text: part, style: styleOf(theme.text) },
     ])
   const ping = picture.report.pings.find(({ from, to }) => from === pair.from && to === pair.to)
-  const then = picture.before?.outcome(pair.from, pair.to)
-  const change = changeOf(picture, pair)
+  const then = picture.before?.of(pair)
   const before =
-    then?.kind !== 'measured' || picture.before === undefined
-      ? []
-      : line(
-          'before',
-          `${formatBitRate(then.bitsPerSecond)} at ${timeText(picture.before.timeMs, nowMs)}${change === undefined ? '' : `, ${percentText(change)}`}`,
-        )
+    then === undefined ? [] : line('before', `${formatBitRate(then.bitsPerSecond)} at ${timeText(then.timeMs, nowMs)}`)
   const trips = [
     ...(ping?.meanMs === undefined
       ? line('round trip', 'unknown: no answer to ping')
@@ -288,7 +291,7 @@ function directionRows(state: PictureState, pair: OrderedPair, most: number, con
           'round trip',
           `${formatMs(ping.meanMs)} idle${ping.minMs === undefined ? '' : ` (at least ${formatMs(ping.minMs)})`}${outcome?.kind === 'measured' && outcome.loadedRttMs !== undefined ? `, ${formatMs(outcome.loadedRttMs)} under load` : ''}`,
         )),
-    ...(ping === undefined || ping.lostFraction === 0 ? [] : line('pings lost', percentOf(ping.lostFraction))),
+    ...(ping === undefined || ping.lostFraction === 0 ? [] : line('pings lost', formatPercent(ping.lostFraction))),
     ...(ping?.isWhole === undefined
       ? []
       : line('MTU', ping.isWhole ? 'full-size packets pass' : 'full-size packets are fragmented or lost')),
@@ -300,7 +303,7 @@ function directionRows(state: PictureState, pair: OrderedPair, most: number, con
   const filled = Math.max(1, Math.min(width, Math.round((outcome.bitsPerSecond / most) * width)))
   const heat = heatAt(picture, pair, false)
   const resent = retransmitsAGigabyte(outcome)
-  const share = picture.usual ? `, ${percentOf(outcome.bitsPerSecond / picture.usual)} of the median` : ''
+  const share = picture.usual ? `, ${formatPercent(outcome.bitsPerSecond / picture.usual)} of the median` : ''
   return [
     [
       {
@@ -322,7 +325,7 @@ function directionRows(state: PictureState, pair: OrderedPair, most: number, con
     ...trips,
     ...(outcome.cpuFraction === undefined
       ? []
-      : line('CPU', `${percentOf(outcome.cpuFraction)} of a core at the busier end`)),
+      : line('CPU', `${formatPercent(outcome.cpuFraction)} of a core at the busier end`)),
     ...line('tool', outcome.tool === 'ssh' ? 'ssh: encryption may be the limit' : outcome.tool),
   ]
 }

@@ -1,7 +1,7 @@
 /** The picture of a mesh: one cell for each ordered pair, a cursor, and how keys move it. Pure. */
 import { type Heat, heatOf } from '../../ops/net/mesh/format-mesh.ts'
 import { measuredOf, median, type NetFinding } from '../../ops/net/mesh/judge.ts'
-import type { KeptMesh } from '../../ops/net/mesh/kept-mesh.ts'
+import type { EarlierLinks } from '../../ops/net/mesh/kept-mesh.ts'
 import type { LinkOutcome, LinkResult, OrderedPair } from '../../ops/net/mesh/link.ts'
 import type { MeshReport } from '../../ops/net/mesh/measure-mesh.ts'
 import { commandOf, keyTable } from '../keys/key-table.ts'
@@ -18,8 +18,8 @@ export type MeshPicture = {
   /** The median of all links, in bits a second; undefined: nothing was measured. */
   readonly usual: number | undefined
   readonly findings: readonly NetFinding[]
-  /** The result that it is compared with. */
-  readonly before: { readonly timeMs: number; readonly outcome: LinkIndex } | undefined
+  /** What it is compared with. */
+  readonly before: EarlierLinks | undefined
 }
 
 export type PictureState = {
@@ -48,7 +48,7 @@ export function pictureOf(
   report: MeshReport,
   timeMs: number,
   findings: readonly NetFinding[],
-  before?: KeptMesh,
+  before?: EarlierLinks,
 ): MeshPicture {
   return {
     title: `mesh of ${report.hosts.length} hosts`,
@@ -58,7 +58,7 @@ export function pictureOf(
     outcome: indexLinks(report.links),
     usual: median(measuredOf(report.links).map(({ outcome }) => outcome.bitsPerSecond)),
     findings,
-    before: before && { timeMs: Date.parse(before.time), outcome: indexLinks(before.links) },
+    before,
   }
 }
 
@@ -82,9 +82,9 @@ export function pairAt({ picture, row, column }: PictureState): OrderedPair | un
 }
 
 /** The rate in parts of the earlier one; undefined: one of them is unknown. */
-export function changeOf({ before, outcome }: MeshPicture, { from, to }: OrderedPair): number | undefined {
-  const [now, then] = [outcome(from, to), before?.outcome(from, to)]
-  if (now?.kind !== 'measured' || then?.kind !== 'measured' || then.bitsPerSecond <= 0) return undefined
+export function changeOf({ before, outcome }: MeshPicture, pair: OrderedPair): number | undefined {
+  const [now, then] = [outcome(pair.from, pair.to), before?.of(pair)]
+  if (now?.kind !== 'measured' || then === undefined) return undefined
   return now.bitsPerSecond / then.bitsPerSecond
 }
 

@@ -2,7 +2,7 @@
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { NetFinding } from '../../ops/net/mesh/judge.ts'
-import type { KeptMesh } from '../../ops/net/mesh/kept-mesh.ts'
+import type { EarlierLinks } from '../../ops/net/mesh/kept-mesh.ts'
 import type { LinkResult, Slot } from '../../ops/net/mesh/link.ts'
 import type { MeshEvent, MeshHost, MeshOptions, MeshReport } from '../../ops/net/mesh/measure-mesh.ts'
 import { type MeshPlan, planMesh, planTools, type ToolPlan } from '../../ops/net/mesh/mesh-plan.ts'
@@ -12,7 +12,13 @@ import { type PictureState, pictureOf, withPicture } from './mesh-picture.ts'
 
 export type MeshOrder = { readonly hosts: readonly string[]; readonly options: MeshOptions }
 
-type MeshStep = { readonly index: number; readonly count: number; readonly slot: Slot; readonly endMs: number }
+type MeshStep = {
+  readonly index: number
+  readonly count: number
+  readonly slot: Slot
+  readonly remainingMs: number
+  readonly atMs: number
+}
 
 export type MeshRun = {
   readonly order: MeshOrder
@@ -120,7 +126,7 @@ export function takeEvent(run: MeshRun, event: MeshEvent, nowMs: number): MeshRu
     case 'slot': {
       const { index, count, remainingMs } = event
       const slot = shownPlan(run).slots[index] ?? []
-      return { ...run, step: { index, count, slot, endMs: nowMs + remainingMs } }
+      return { ...run, step: { index, count, slot, remainingMs, atMs: nowMs } }
     }
     case 'link':
       return { ...run, links: [...run.links, event.link] }
@@ -139,11 +145,11 @@ export function takeEnd(
   run: MeshRun,
   report: MeshReport,
   findings: readonly NetFinding[],
-  last: KeptMesh | undefined,
+  earlier: EarlierLinks | undefined,
   problem: string | undefined,
   nowMs: number,
 ): MeshRun {
-  const picture = pictureOf(report, nowMs, findings, last)
+  const picture = pictureOf(report, nowMs, findings, earlier)
   // A cursor that the user has moved stays.
   const shown = isUntouched(run.shown)
     ? { ...withPicture(undefined, picture), isOpen: run.shown.isOpen }

@@ -237,7 +237,10 @@ export class MeshView extends NetTest<MeshOrder> {
       })
       if (this.isDisposed || this.#run === undefined) return
       const problem = end.problem === undefined ? undefined : `cannot keep the result: ${end.problem}`
-      this.#set({ ...takeEnd(this.#run, end.report, end.findings, end.last, problem, clock.now()), isStopping: false })
+      this.#set({
+        ...takeEnd(this.#run, end.report, end.findings, end.earlier, problem, clock.now()),
+        isStopping: false,
+      })
       const [first] = end.findings
       const measured = measuredOf(end.report.links).length
       const words = `mesh: ${measured} of ${end.report.links.length} links measured${first === undefined ? '' : `; ${first.text}`}`

@@ -2,7 +2,7 @@
 import { printable } from '../../base/printable.ts'
 import { compareTests, judgeTest, type KeptTest, type TestConclusion } from '../../ops/net/kept-test.ts'
 import { judgeMesh } from '../../ops/net/mesh/judge.ts'
-import { compareMesh, type KeptMesh, reportOfKept } from '../../ops/net/mesh/kept-mesh.ts'
+import { compareMesh, earlierLinks, type KeptMesh, reportOfKept } from '../../ops/net/mesh/kept-mesh.ts'
 import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
 import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
 import { centredOn, rowsPane } from '../rows/rows-pane.ts'
@@ -230,7 +230,8 @@ export class ResultsView implements NetworkView {
     }
     const report = reportOfKept(kept)
     const last = older !== undefined && 'links' in older ? older : undefined
-    const changes = last === undefined ? [] : compareMesh(kept.links, last, nowMs)
-    return pictureOf(report, Date.parse(kept.time), [...changes, ...judgeMesh(report)], last)
+    const earlier = last && earlierLinks(kept.links, [last])
+    const changes = earlier === undefined ? [] : compareMesh(kept.links, earlier, nowMs)
+    return pictureOf(report, Date.parse(kept.time), [...changes, ...judgeMesh(report)], earlier)
   }
 }

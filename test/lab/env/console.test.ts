@@ -5,19 +5,12 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ConsoleDriver, openConsole } from '../../support/console-driver.ts'
 import { requirement } from '../../support/requirements.ts'
+import { makeTinyWheel } from '../../support/tiny-wheel.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
 
 const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'ssh', 'flock', 'python3')
 
 const PYTHON = '/usr/bin/python3'
-/** A package of one line. */
-const MAKE_WHEEL = `import sys, zipfile
-with zipfile.ZipFile(sys.argv[1] + "/tiny-1.0-py3-none-any.whl", "w") as wheel:
-    wheel.writestr("tiny.py", "print('brought')\\n")
-    wheel.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: tiny\\nVersion: 1.0\\n")
-    wheel.writestr("tiny-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-    wheel.writestr("tiny-1.0.dist-info/RECORD", "tiny.py,,\\ntiny-1.0.dist-info/METADATA,,\\ntiny-1.0.dist-info/WHEEL,,\\ntiny-1.0.dist-info/RECORD,,\\n")
-`
 
 describe.skipIf(!canRun)('an environment from the Bring-up tab', { timeout: 200_000 }, () => {
   let lab: Lab
@@ -27,7 +20,7 @@ describe.skipIf(!canRun)('an environment from the Bring-up tab', { timeout: 200_
     lab = await startLab({ count: 2 })
     const wheels = join(lab.directory, 'hosts', 'm1', 'home', 'wheels')
     mkdirSync(wheels)
-    execFileSync(PYTHON, ['-c', MAKE_WHEEL, wheels])
+    makeTinyWheel(wheels, 'tiny')
     const pip = [PYTHON, '-m', 'pip', '--retries', '10', '--disable-pip-version-check', '--quiet', '--no-cache-dir']
     execFileSync('env', [...pip, 'download', '--only-binary', ':all:', '--dest', wheels, 'pip==24.0'], {
       stdio: 'pipe',

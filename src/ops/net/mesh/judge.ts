@@ -4,6 +4,7 @@
  */
 import { counted } from '../../../base/counted.ts'
 import { formatBitRate } from '../../../base/format-bit-rate.ts'
+import { formatPercent } from '../../../base/format-percent.ts'
 import { foldHostSet } from '../../../inventory/host-set.ts'
 import { type Gravity, sortByGravity } from '../../kernel/finding.ts'
 import { formatMs, type LinkResult, type OrderedPair } from './link.ts'
@@ -195,7 +196,7 @@ export function asymmetryOf({
 }: OrderedPair & { readonly rate: number; readonly back: number }): NetFinding | undefined {
   if (there >= back * (1 - ASYMMETRY)) return undefined
   const gravity = there < SLOW * back ? 'risk' : 'note'
-  const text = `${from} → ${to} is ${percent(1 - there / back)} slower than ${to} → ${from}: ${rate(there)} against ${rate(back)}`
+  const text = `${from} → ${to} is ${formatPercent(1 - there / back)} slower than ${to} → ${from}: ${rate(there)} against ${rate(back)}`
   return { gravity, id: 'asymmetric-link', hosts: [from, to], text }
 }
 
@@ -222,7 +223,7 @@ function cards(hosts: readonly ReadyHost[], abilities: readonly Ability[]): read
       [
         best > 0 && best < LINK_USE * link,
         'below-card',
-        `${name} reaches ${rate(best)} at best, ${percent(best / link)} of the ${rate(link)} that ${card.name} has negotiated`,
+        `${name} reaches ${rate(best)} at best, ${formatPercent(best / link)} of the ${rate(link)} that ${card.name} has negotiated`,
       ],
     ]
     return judgements.flatMap(([isSo, id, text]) => (isSo ? { gravity: 'risk', id, hosts: [name], text } : []))
@@ -259,7 +260,7 @@ function losses(links: readonly Rated[]): readonly NetFinding[] {
       .toSorted((one, other) => other.value - one.value)
   const lossy = above(LOST, ({ lostFraction }) => lostFraction)
   const resent = above(RETRANSMITS_A_GB, retransmitsAGigabyte)
-  const lost = `packet loss: ${listed(lossy, ({ value }) => percent(value))}`
+  const lost = `packet loss: ${listed(lossy, ({ value }) => formatPercent(value))}`
   const again = `retransmits: ${listed(resent, ({ value }) => `${Math.round(value)} a GB`)}`
   return [...aboutPairs('risk', 'loss', lossy, lost), ...aboutPairs('note', 'retransmits', resent, again)]
 }
@@ -283,7 +284,7 @@ function slowAnswers(pings: MeshReport['pings']): readonly NetFinding[] {
   const slow = pings.filter(({ meanMs = 0 }) => meanMs > Math.max(2, 5 * usual))
   const lossy = pings.filter(({ lostFraction }) => lostFraction > 0 && lostFraction < 1)
   const long = `long round-trip times: ${listed(slow, ({ meanMs = 0 }) => formatMs(meanMs))}; the median is ${formatMs(usual)}`
-  const lost = `pings lost on an idle network: ${listed(lossy, ({ lostFraction }) => percent(lostFraction))}`
+  const lost = `pings lost on an idle network: ${listed(lossy, ({ lostFraction }) => formatPercent(lostFraction))}`
   return [...aboutPairs('note', 'slow-answers', slow, long), ...aboutPairs('note', 'lost-pings', lossy, lost)]
 }
 
@@ -300,10 +301,6 @@ export function noProblemsText({ links }: Pick<MeshReport, 'links'>): string {
   const measured = measuredOf(links).length
   if (measured === links.length) return 'no problems found'
   return measured === 0 ? 'nothing was measured' : `no problems in the ${counted(measured, 'link')} measured`
-}
-
-function percent(fraction: number): string {
-  return `${fraction < 0.0995 ? Number((fraction * 100).toFixed(1)) : Math.round(fraction * 100)} %`
 }
 
 /** One finding for each host that is away, and one for each reason and receiver. */

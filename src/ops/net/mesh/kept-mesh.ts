@@ -1,11 +1,14 @@
 /** Earlier results, and how the new ones differ. */
+import { defined } from '../../../base/defined.ts'
 import { notKept } from '../../../base/errors.ts'
 import { formatBitRate } from '../../../base/format-bit-rate.ts'
 import { naturalOrder } from '../../../base/natural-order.ts'
+import { sortByGravity } from '../../kernel/finding.ts'
 import { type Change, changeFindings } from '../compare.ts'
 import { type Environment, keepResult, readResult, resultPaths, resultsDirectory } from '../kept-results.ts'
+import type { NetworkCard } from './host-facts.ts'
 import { judgeMesh, measuredOf, type NetFinding } from './judge.ts'
-import type { LinkOutcome, LinkResult } from './link.ts'
+import type { LinkOutcome, LinkResult, OrderedPair } from './link.ts'
 import type { MeshHost, MeshReport } from './measure-mesh.ts'
 import type { PingResult } from './scripts.ts'
 
@@ -19,7 +22,11 @@ export type KeptMesh = {
   readonly way: string
   readonly links: readonly LinkResult[]
   readonly pings: readonly PingResult[]
+  readonly cards?: Cards
 } & Partial<MeshPlace>
+
+/** The card that was measured, by host. */
+type Cards = Readonly<Record<string, NetworkCard>>
 
 /** What was measured, so that it is not taken for other hosts of the same names. */
 export type MeshPlace = {
@@ -32,25 +39,28 @@ export type MeshPlace = {
 /** @throws when the directory cannot be written. */
 export function keepMesh(
   environment: Environment,
-  { links, pings }: MeshReport,
+  { hosts, links, pings }: MeshReport,
   way: string,
   timeMs: number,
   place: MeshPlace,
 ): string {
   const time = new Date(timeMs).toISOString()
-  const kept: KeptMesh = { version: VERSION, time, way, links, pings, ...place }
+  const cards = Object.fromEntries(
+    hosts.flatMap((host) => ('facts' in host && host.place.card !== undefined ? [[host.name, host.place.card]] : [])),
+  )
+  const kept: KeptMesh = { version: VERSION, time, way, links, pings, cards, ...place }
   return keepResult(environment, 'mesh', time, kept)
 }
 
 export type MeshConclusion = {
   readonly findings: readonly NetFinding[]
-  /** The result that it is compared with. */
-  readonly last: KeptMesh | undefined
+  /** What it is compared with. */
+  readonly earlier: EarlierLinks | undefined
   /** Why it was not kept. */
   readonly problem: string | undefined
 }
 
-/** Judges a measurement, compares it with the last one of the same kind, and keeps it if anything was measured. */
+/** Judges a measurement, compares each link with its last measurement of the same kind, and keeps it if anything was measured. */
 export function concludeMesh(
   environment: Environment,
   report: MeshReport,
@@ -58,20 +68,21 @@ export function concludeMesh(
   timeMs: number,
   place: MeshPlace,
 ): MeshConclusion {
-  const names = report.hosts.map(({ name }) => name)
-  const last = lastMesh(environment, way, names)
-  const findings = [...judgeMesh(report), ...(last === undefined ? [] : compareMesh(report.links, last, timeMs))]
-  if (measuredOf(report.links).length === 0) return { findings, last, problem: undefined }
+  const found = earlierLinks(report.links, keptBefore(environment, way))
+  const earlier = found.timesMs.length === 0 ? undefined : found
+  const findings = [...judgeMesh(report), ...compareMesh(report.links, found, timeMs)]
+  if (measuredOf(report.links).length === 0) return { findings, earlier, problem: undefined }
   try {
     keepMesh(environment, report, way, timeMs, place)
-    return { findings, last, problem: undefined }
+    return { findings, earlier, problem: undefined }
   } catch (error) {
-    return { findings, last, problem: notKept(resultsDirectory(environment), error) }
+    return { findings, earlier, problem: notKept(resultsDirectory(environment), error) }
   }
 }
 
-/** As `judgeMesh` and the pictures take it. What was read from the hosts is not kept. */
-export function reportOfKept({ links, pings }: KeptMesh): MeshReport {
+/** As `judgeMesh` and the pictures take it. Of what was read from the hosts, only their cards are kept. */
+export function reportOfKept({ links, pings, cards = {} }: KeptMesh): MeshReport {
+  const cardOf = new Map(Object.entries(cards))
   const names = [...new Set(links.flatMap(({ from, to }) => [from, to]))]
   const tried = Map.groupBy(links, ({ from }) => from)
   const hosts = names.map((name): MeshHost => {
@@ -81,21 +92,43 @@ export function reportOfKept({ links, pings }: KeptMesh): MeshReport {
     const [reason] = reasons
     if (reason?.startsWith(`${name}: `) && reasons.every((each) => each === reason))
       return { name, cause: 'away', reason: reason.slice(name.length + 2) }
-    return { name, facts: { addresses: [], cards: [], hasPing: false, hasTimeout: false }, place: { address: '' } }
+    const facts = { addresses: [], cards: [], hasPing: false, hasTimeout: false }
+    return { name, facts, place: { address: '', ...defined({ card: cardOf.get(name) }) } }
   })
   return { hosts: hosts.toSorted((one, other) => naturalOrder(one.name, other.name)), links, pings }
 }
 
-/** The newest result with the same settings and a common pair. Files of others are skipped. */
-export function lastMesh(environment: Environment, way: string, names: readonly string[]): KeptMesh | undefined {
-  const wanted = new Set(names)
-  for (const path of resultPaths(environment, ['mesh'])) {
+/** The results with the same settings, newest first. Files of others are skipped. */
+function* keptBefore(environment: Environment, way: string): Iterable<KeptMesh> {
+  for (const path of resultPaths(environment, ['mesh']).slice(0, MOST_READ)) {
     const kept = readKept(path)
-    const isSame =
-      kept?.way === way && measuredOf(kept.links).some(({ from, to }) => wanted.has(from) && wanted.has(to))
-    if (isSame) return kept
+    if (kept?.way === way) yield kept
   }
-  return undefined
+}
+
+/** The last measurements of links. */
+export type EarlierLinks = {
+  /** Of the results that they are from, newest first. */
+  readonly timesMs: readonly number[]
+  of(pair: OrderedPair): { readonly bitsPerSecond: number; readonly timeMs: number } | undefined
+}
+
+const keyOf = ({ from, to }: OrderedPair) => JSON.stringify([from, to])
+
+/** Each of these links in the newest result that has it. Reads no more results than it needs. */
+export function earlierLinks(links: readonly OrderedPair[], newestFirst: Iterable<KeptMesh>): EarlierLinks {
+  const missing = new Set(links.map(keyOf))
+  const found = new Map<string, { readonly bitsPerSecond: number; readonly timeMs: number }>()
+  for (const kept of newestFirst) {
+    const timeMs = Date.parse(kept.time)
+    for (const link of measuredOf(kept.links)) {
+      const { bitsPerSecond } = link.outcome
+      if (bitsPerSecond > 0 && missing.delete(keyOf(link))) found.set(keyOf(link), { bitsPerSecond, timeMs })
+    }
+    if (missing.size === 0) break
+  }
+  const timesMs = [...new Set([...found.values()].map(({ timeMs }) => timeMs))]
+  return { timesMs: timesMs.toSorted((one, other) => other - one), of: (pair) => found.get(keyOf(pair)) }
 }
 
 const YOUNG_MS = 30 * 24 * 3_600_000
@@ -147,7 +180,18 @@ export function readKept(path: string): KeptMesh | undefined {
   const { addresses = {}, pings } = value
   const isPlain = typeof addresses === 'object' && addresses !== null
   const known = Array.isArray(pings) ? pings.filter(isPing) : []
-  return isPlain ? { ...(value as KeptMesh), pings: known } : undefined
+  return isPlain ? { ...(value as KeptMesh), pings: known, cards: cardsOf(value.cards) } : undefined
+}
+
+/** Those that are cards. */
+function cardsOf(value: unknown): Cards {
+  const all = typeof value === 'object' && value !== null ? Object.entries(value) : []
+  return Object.fromEntries(all.filter(([, card]) => isCard(card)))
+}
+
+function isCard(value: unknown): value is NetworkCard {
+  const { name, mtuBytes = 0, linkBitsPerSecond = 0 } = (value ?? {}) as Partial<NetworkCard>
+  return typeof name === 'string' && typeof mtuBytes === 'number' && typeof linkBitsPerSecond === 'number'
 }
 
 function isLink(value: unknown): value is LinkResult {
@@ -162,18 +206,20 @@ function isPing(value: unknown): value is PingResult {
   return typeof from === 'string' && typeof to === 'string' && typeof lostFraction === 'number'
 }
 
-/** The differences. Pure. */
-export function compareMesh(
-  links: readonly LinkResult[],
-  { time, links: earlier }: KeptMesh,
-  nowMs: number,
-): readonly NetFinding[] {
-  const old = new Map(earlier.map((link) => [JSON.stringify([link.from, link.to]), link.outcome]))
-  const changes = measuredOf(links).flatMap(({ from, to, outcome }): Change[] => {
-    const before = old.get(JSON.stringify([from, to]))
-    if (before?.kind !== 'measured' || before.bitsPerSecond <= 0) return []
-    const words = `${from} → ${to} ${formatBitRate(before.bitsPerSecond)} → ${formatBitRate(outcome.bitsPerSecond)}`
-    return [{ words, hosts: [from, to], ratio: outcome.bitsPerSecond / before.bitsPerSecond }]
+/** The differences, by the time of what they are compared with. Pure. */
+export function compareMesh(links: readonly LinkResult[], earlier: EarlierLinks, nowMs: number): readonly NetFinding[] {
+  const measured = measuredOf(links)
+  const findings = earlier.timesMs.flatMap((timeMs) => {
+    const changes = measured.flatMap((link): Change[] => {
+      const { from, to, outcome } = link
+      const before = earlier.of(link)
+      if (before?.timeMs !== timeMs) return []
+      const words = `${from} → ${to} ${formatBitRate(before.bitsPerSecond)} → ${formatBitRate(outcome.bitsPerSecond)}`
+      return [{ words, hosts: [from, to], ratio: outcome.bitsPerSecond / before.bitsPerSecond }]
+    })
+    const { length } = changes
+    const where = length === measured.length ? ' on every link' : ` on ${length} of ${measured.length} links`
+    return changeFindings(changes, timeMs, nowMs, where)
   })
-  return changeFindings(changes, Date.parse(time), nowMs, ' on every link')
+  return sortByGravity(findings)
 }

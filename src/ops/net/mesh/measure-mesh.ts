@@ -37,8 +37,9 @@ import {
   pingScript,
   type SshTarget,
   serverScript,
+  serverSeconds,
 } from './scripts.ts'
-import { type ServerStart, type StartOptions, startServer } from './server.ts'
+import { type ServerEnd, type ServerStart, type StartOptions, startServer } from './server.ts'
 
 const FACTS_TIMEOUT_MS = 20_000
 const PING_TIMEOUT_MS = 30_000
@@ -259,7 +260,7 @@ class Mesh {
         ? parseIperf3(text(result), { text: served?.text ?? '', isUdp })
         : parseIperf2(`${stdout}\n${stderr}`, served?.text ?? '', isUdp)
     if (parsed.kind === 'measured') return { kind: 'measured', tool, ...parsed.measured }
-    return explainFailure(parsed, pair, server?.port ?? 0, tool)
+    return explainFailure(parsed, pair, { port: server?.port ?? 0, tool, end: served })
   }
 }
 
@@ -308,7 +309,7 @@ export function serverOptions(
   return {
     script: (port) => serverScript(tool, { address, port, facts }, options),
     ports: Array.from({ length: count }, (_, index) => first + ((start + index) % count)),
-    limitMs: (2 * limitSeconds(options) + 5) * 1000,
+    limitMs: (serverSeconds(options) + 5) * 1000,
   }
 }
 
@@ -327,12 +328,23 @@ export function chooseTool(
   }
 }
 
-/** Explains messages of iperf and of the kernel. */
+/** The time that is left, in ms, `elapsedMs` after the step began: it may take longer than the others, which still follow. */
+export function remainingOf(
+  { index, count, remainingMs }: Omit<Extract<MeshEvent, { type: 'slot' }>, 'type'>,
+  elapsedMs: number,
+): number {
+  return Math.max(remainingMs - elapsedMs, remainingMs * (1 - 1 / (count - index)))
+}
+
+/** Explains messages of iperf and of the kernel. `end`: of the server, which Muster stops after the client has failed. */
 export function explainFailure(
   { reason, saidBy }: IperfFailure,
   { from, to }: OrderedPair,
-  port: number,
-  tool: Exclude<NetTool, 'ssh'>,
+  {
+    port,
+    tool,
+    end,
+  }: { readonly port: number; readonly tool: Exclude<NetTool, 'ssh'>; readonly end?: ServerEnd | undefined },
 ): LinkOutcome {
   const program = tool === 'iperf2' ? 'iperf' : tool
   const said = saidBy === undefined ? reason : `${saidBy === 'client' ? from : to}'s ${program} said: “${reason}”`
@@ -341,6 +353,9 @@ export function explainFailure(
       'no-answer',
       `${to} listens on port ${port}, but nothing from ${from} arrives: a firewall drops it, or there is no route (${said})`,
     )
+  }
+  if (/refused/i.test(reason) && end?.result.outcome.kind === 'exit') {
+    return failed('no-server', `${to}'s server on port ${port} ended before ${from} connected (${said})`)
   }
   if (/refused|prohibited|reset/i.test(reason)) {
     return failed('refused', `${to} refuses ${from} on port ${port}, where a server listens: a firewall (${said})`)

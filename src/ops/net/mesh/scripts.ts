@@ -16,6 +16,9 @@ export function limitSeconds({ seconds }: MeasureOptions): number {
   return seconds + SLACK_S
 }
 
+/** A server waits while the step before its own ends, at worst at its limit. */
+export const serverSeconds = (options: MeasureOptions): number => 2 * limitSeconds(options) + 10
+
 export type ServerAddress = { readonly address: string; readonly port: number; readonly facts: MeshFacts }
 
 /** Prints `Server listening` when it does, and reports in bits a second (iperf 2) or thousands of them (iperf3). `isLive`: once a second. */
@@ -26,10 +29,9 @@ export function serverScript(
 ): string {
   const { address, port, facts } = place
   const at = `-p ${port} -B ${shellQuote(address)}${options.isLive === true ? ' -i 1' : ''}`
-  // A server that waits longer than its slot would disturb the next one.
-  const limit = limited(facts, 2 * limitSeconds(options))
+  const limit = limited(facts, serverSeconds(options))
   if (tool === 'iperf3') {
-    const idle = hasIdleTimeout(facts.iperf3) ? ` --idle-timeout ${limitSeconds(options)}` : ''
+    const idle = hasIdleTimeout(facts.iperf3) ? ` --idle-timeout ${serverSeconds(options)}` : ''
     return `${PATHS}\nexec ${limit}iperf3 -s -1 ${at}${idle} -f k --forceflush`
   }
   const kind = options.udpBitsPerSecond === undefined ? ` -P ${options.streams}` : ' -u'

@@ -98,10 +98,10 @@ async function measureWay(from: ReadyHost, to: ReadyHost, options: PairOptions, 
     signal,
   })
   server.stop()
-  await server.ended
+  const end = await server.ended
   const failure = signal.aborted ? undefined : failureOf(result, tool)
   if (failure === undefined) return
-  const explained = explainFailure(failure, pair, server.port, tool)
+  const explained = explainFailure(failure, pair, { port: server.port, tool, end })
   fail(explained.kind === 'failed' ? explained.reason : failure.reason, result.outcome.kind === 'unreachable')
 }
 

@@ -1,93 +1,25 @@
 /** A conda environment made and taken away by the real scripts in a real shell, with a stand-in for conda that notes its arguments. */
-import { spawnSync } from 'node:child_process'
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { area as envAreaMaker } from '../../../../src/ops/env/env.ts'
 import type { Area, ChangeDirection } from '../../../../src/ops/kernel/area.ts'
-import { gatherFacts } from '../../../../src/ops/kernel/fact.ts'
-import type { ScriptResult } from '../../../../src/ops/kernel/host-port.ts'
-import type { Step } from '../../../../src/ops/kernel/operation.ts'
-import { readInventory } from '../../../support/hosts-yaml.ts'
 import { installConda, makeCondaChannel } from '../../../support/real-conda.ts'
 import { requirement } from '../../../support/requirements.ts'
+import { environmentArea, OneHome } from './one-home.ts'
 
+let here: OneHome
 let home: string
-let bin: string
 
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'muster-conda-'))
-  bin = join(home, 'bin')
-  mkdirSync(bin)
+  here = new OneHome()
+  home = here.home
 })
-afterEach(() => rmSync(home, { recursive: true, force: true }))
+afterEach(() => here[Symbol.dispose]())
 
-function run(script: string, stdin: Uint8Array = Buffer.alloc(0)) {
-  const env = { PATH: `${bin}:/usr/bin:/bin`, HOME: home }
-  return spawnSync('sh', ['-c', script], { env, input: stdin })
-}
-
-const here = {
-  async exec(_: string, script: string, { stdin }: { stdin?: Uint8Array }): Promise<ScriptResult> {
-    const { status, stdout, stderr } = run(script, stdin)
-    return { outcome: { kind: 'exit', code: status ?? -1 }, stdout, stderr, durationMs: 0 }
-  },
-}
-
-function areaOf(yaml: string, file: string, text: string): Area {
-  const inventory = readInventory(
-    `hosts: { m1: }\nenvironment: { conda: ${yaml.replace('{', `{ file: ${JSON.stringify(file)},`)} }\n`,
-    'hosts.yaml',
-  )
-  const files = new Map([[file, { kind: 'text', path: file, text, digest: 'd' } as const]])
-  const area = envAreaMaker.prepare({ inventory, endpoints: new Map(), files })
-  if (area === undefined) throw new Error('nothing is declared')
-  return area
-}
-
-/** What would be done, or the sentence why nothing. */
-async function look(area: Area, direction: ChangeDirection): Promise<readonly Step[] | string> {
-  const signal = new AbortController().signal
-  const gathered = await gatherFacts(here, 'm1', area.factsOf('m1'), { signal, mark: 'mark', now: () => 1 })
-  if (gathered.kind !== 'facts') throw new Error(gathered.reason)
-  const areaFacts = { facts: new Map([['m1', gathered.facts]]), away: new Map() }
-  const [operation, ...others] = area.plan(direction, areaFacts)
-  if (operation === undefined || others.length > 0) throw new Error('not one operation')
-  const { verdict } = operation
-  if (verdict.kind === 'blocked') throw new Error(verdict.findings.map(({ cause }) => cause).join())
-  return verdict.kind === 'steps' ? verdict.steps : verdict.because
-}
-
-async function doIt(area: Area, direction: ChangeDirection) {
-  const steps = await look(area, direction)
-  if (typeof steps === 'string') throw new Error(steps)
-  const results = steps.map(({ run: { script, stdin = [] } }) =>
-    run(script, Buffer.concat(stdin.map((part) => Buffer.from(part as string)))),
-  )
-  const titles = steps.map(({ title }) => title)
-  return {
-    titles,
-    codes: results.map(({ status }) => status),
-    stderr: results.map(({ stderr }) => `${stderr}`).join(''),
-  }
-}
-
-function program(name: string, text: string, directory = bin): void {
-  mkdirSync(directory, { recursive: true })
-  writeFileSync(join(directory, name), `#!/bin/sh\n${text}\n`)
-  chmodSync(join(directory, name), 0o755)
-}
+const areaOf = (yaml: string, file: string, text: string): Area =>
+  environmentArea(`{ conda: ${yaml.replace('{', `{ file: ${JSON.stringify(file)},`)} }`, file, text)
 
 /** Notes its arguments and what it was to read, and makes the prefix that stands behind -p. */
 const conda = (end = 'exit 0') => `echo "\${0##*/} $*" > ~/said
@@ -111,57 +43,74 @@ describe('a conda environment', () => {
     ['micromamba', 'linux-64.lock', EXPLICIT, 'create -y -q -p ~/.conda/envs/lab -f packages.txt'],
     ['conda', 'spec.txt', EXPLICIT, 'create -y -q -p ~/.conda/envs/lab --file packages.txt'],
   ])('is created by %s from %s, and then leaves nothing to do', async (tool, file, text, expected) => {
-    program(tool, conda())
+    here.program(tool, conda())
     const area = areaOf('{ name: lab }', file, text)
-    expect(await doIt(area, 'up')).toEqual({
+    expect(await here.doIt(area, 'up')).toEqual({
       titles: [`create ~/.conda/envs/lab from ${file}`],
       codes: [0],
       stderr: '',
     })
     expect(said()).toBe(`${tool} ${expected}\n`)
     expect(readFileSync(join(home, 'read'), 'utf8')).toBe(text)
-    expect(await look(area, 'up')).toBe(`the other hosts follow it: ${home}/.conda/envs/lab`)
-    expect((await doIt(area, 'down')).codes).toEqual([0])
+    expect(await here.look(area, 'up')).toBe(`the other hosts follow it: ${home}/.conda/envs/lab`)
+    expect((await here.doIt(area, 'down')).codes).toEqual([0])
     expect(readdirSync(join(home, '.conda/envs'))).toEqual([])
-    expect(await look(area, 'down')).toBe('it is not there')
+    expect(await here.look(area, 'down')).toBe('it is not there')
   })
 
   it('is created at the declared prefix, by the program that an installer put there', async () => {
-    program('mamba', conda(), join(home, 'miniforge3/bin'))
-    program('conda', conda(), join(home, 'miniforge3/bin'))
-    expect((await doIt(areaOf('{ name: lab, prefix: "~/of mine" }', 'e.yml', YAML), 'up')).codes).toEqual([0])
+    here.program('mamba', conda(), join(home, 'miniforge3/bin'))
+    here.program('conda', conda(), join(home, 'miniforge3/bin'))
+    expect((await here.doIt(areaOf('{ name: lab, prefix: "~/of mine" }', 'e.yml', YAML), 'up')).codes).toEqual([0])
     expect(said()).toBe('mamba env create -q -p ~/of mine -f environment.yml\n')
     expect(readFileSync(join(home, 'of mine/.muster-made'), 'utf8')).toMatch(/^conda [0-9a-f]{16}\n$/)
   })
 
+  it('gets what pip installs, whatever directory and interpreter the settings of pip name', async () => {
+    here.program('conda', conda('env | grep ^PIP_ > ~/pip; exit 0'))
+    const settings = {
+      PIP_TARGET: '/t',
+      PIP_PREFIX: '/p',
+      PIP_PYTHON: '/usr/bin/python3',
+      PIP_USER: '1',
+      PIP_INDEX_URL: 'i',
+    }
+    expect((await here.doIt(areaOf('{ name: lab }', 'e.yml', YAML), 'up', settings)).codes).toEqual([0])
+    const seen = readFileSync(join(home, 'pip'), 'utf8').trimEnd().split('\n').sort()
+    expect(seen).toEqual(['PIP_INDEX_URL=i', 'PIP_USER=0'])
+  })
+
   it('leaves nothing behind if it cannot be created, and says why', async () => {
     const area = areaOf('{ name: lab }', 'environment.yml', YAML)
-    expect(await doIt(area, 'up')).toMatchObject({ codes: [1], stderr: 'there is no micromamba, mamba or conda\n' })
-    program('conda', conda('echo "nothing provides numpy" >&2; exit 1'))
-    expect(await doIt(area, 'up')).toMatchObject({ codes: [1], stderr: 'nothing provides numpy\n' })
+    expect(await here.doIt(area, 'up')).toMatchObject({
+      codes: [1],
+      stderr: 'there is no micromamba, mamba or conda\n',
+    })
+    here.program('conda', conda('echo "nothing provides numpy" >&2; exit 1'))
+    expect(await here.doIt(area, 'up')).toMatchObject({ codes: [1], stderr: 'nothing provides numpy\n' })
     expect(readdirSync(join(home, '.conda/envs'))).toEqual([])
   })
 
   it('that was created only in part is created again, or removed', async () => {
     const area = areaOf('{ name: lab }', 'environment.yml', YAML)
     const half = async () => {
-      program('conda', conda('kill -KILL $PPID'))
-      expect((await doIt(area, 'up')).codes).toEqual([null])
+      here.program('conda', conda('kill -KILL $PPID'))
+      expect((await here.doIt(area, 'up')).codes).toEqual([null])
       expect(existsSync(join(home, '.conda/envs/lab/conda-meta'))).toBe(true)
-      program('conda', conda())
+      here.program('conda', conda())
     }
     await half()
-    expect((await doIt(area, 'down')).titles).toEqual([`remove ${home}/.conda/envs/lab, which is incomplete`])
+    expect((await here.doIt(area, 'down')).titles).toEqual([`remove ${home}/.conda/envs/lab, which is incomplete`])
     expect(readdirSync(join(home, '.conda/envs'))).toEqual([])
     await half()
-    expect((await doIt(area, 'up')).codes).toEqual([0])
-    expect(await look(area, 'up')).toMatch(/^the other hosts follow it/)
+    expect((await here.doIt(area, 'up')).codes).toEqual([0])
+    expect(await here.look(area, 'up')).toMatch(/^the other hosts follow it/)
   })
 })
 
 describe('whatever there is of a conda environment', () => {
   it('leaves nothing to do after up or down', async () => {
-    program('conda', conda())
+    here.program('conda', conda())
     const area = areaOf('{ name: lab }', 'environment.yml', YAML)
     const envs = join(home, '.conda/envs')
     const prefix = (name: string, mark: string | undefined) => {
@@ -175,6 +124,10 @@ describe('whatever there is of a conda environment', () => {
       half: () => prefix('lab', 'lab.muster-half'),
       noted: () => writeFileSync(join(envs, 'lab.muster-half'), 'conda\n'),
       made: () => prefix('lab', 'lab/.muster-made'),
+      lost: () => {
+        mkdirSync(join(envs, 'lab/bin'), { recursive: true })
+        writeFileSync(join(envs, 'lab/.muster-made'), 'conda\n')
+      },
       foreign: () => prefix('lab', undefined),
     }
     await fc.assert(
@@ -188,9 +141,9 @@ describe('whatever there is of a conda environment', () => {
           if (isOldKept) prefix('lab.muster-before', undefined)
           state()
           for (const direction of directions) {
-            const steps = await look(area, direction)
-            if (typeof steps !== 'string') expect((await doIt(area, direction)).codes).toEqual(steps.map(() => 0))
-            expect(await look(area, direction)).toBeTypeOf('string')
+            const steps = await here.look(area, direction)
+            if (typeof steps !== 'string') expect((await here.doIt(area, direction)).codes).toEqual(steps.map(() => 0))
+            expect(await here.look(area, direction)).toBeTypeOf('string')
           }
         },
       ),
@@ -208,7 +161,7 @@ describe.skipIf(!requirement('conda of PyPI'))('a real conda', () => {
   })
   afterAll(() => rmSync(tools, { recursive: true, force: true }))
   beforeEach(() => {
-    program('conda', `exec '${tools}/bin/conda' "$@"`)
+    here.program('conda', `exec '${tools}/bin/conda' "$@"`)
     writeFileSync(join(home, '.condarc'), `add_pip_as_python_dependency: false\npkgs_dirs: [${home}/pkgs]\n`)
   })
   const yaml = (...names: readonly string[]) =>
@@ -218,23 +171,23 @@ describe.skipIf(!requirement('conda of PyPI'))('a real conda', () => {
     const isYaml = file.endsWith('.yml')
     const text = isYaml ? yaml('lab-tool') : readFileSync(join(tools, 'channel', file), 'utf8')
     const area = areaOf('{ name: lab }', file, text)
-    expect(await doIt(area, 'up')).toMatchObject({ codes: [0], stderr: '' })
+    expect(await here.doIt(area, 'up')).toMatchObject({ codes: [0], stderr: '' })
     const prefix = join(home, '.conda/envs/lab')
-    expect(`${run(`${prefix}/bin/lab-tool`).stdout}`).toBe(`${prefix}\n`)
+    expect(`${here.run(`${prefix}/bin/lab-tool`).stdout}`).toBe(`${prefix}\n`)
     expect(readdirSync(join(prefix, 'conda-meta'))).toEqual([
       'history',
       'lab-data-1.2.0-0.json',
       'lab-tool-0.9-h1_0.json',
       expect.stringMatching(/^python-3\.\d+\.\d+-0\.json$/),
     ])
-    expect(await look(area, 'up')).toBe(`the other hosts follow it: ${prefix}`)
-    expect((await doIt(area, 'down')).codes).toEqual([0])
+    expect(await here.look(area, 'up')).toBe(`the other hosts follow it: ${prefix}`)
+    expect((await here.doIt(area, 'down')).codes).toEqual([0])
     expect(readdirSync(join(home, '.conda/envs'))).toEqual([])
   })
 
   it('says which packages it does not find, and leaves nothing behind', async () => {
     const area = areaOf('{ name: lab }', 'environment.yml', yaml('lab-tool', 'nowhere'))
-    expect(await doIt(area, 'up')).toMatchObject({ codes: [1], stderr: expect.stringContaining('nowhere') })
+    expect(await here.doIt(area, 'up')).toMatchObject({ codes: [1], stderr: expect.stringContaining('nowhere') })
     expect(readdirSync(join(home, '.conda/envs'))).toEqual([])
   })
 })
@@ -259,21 +212,21 @@ describe('an interrupted removal', () => {
     ['in the middle of it', `rm -r ${'"$2"'}/conda-meta`, 'which is incomplete'],
     ['behind it', '/bin/rm "$@"', 'which is incomplete'],
   ])('continues after %s, and restores the earlier prefix', async (_, half, title) => {
-    program('rm', `[ "$1" = -rf ] || exec /bin/rm "$@"\nPATH=/usr/bin:/bin\n${half}\nkill -KILL $PPID`)
-    expect((await doIt(area(), 'down')).codes).toEqual([null])
-    rmSync(join(bin, 'rm'))
-    expect((await doIt(area(), 'down')).titles).toEqual([expect.stringContaining(title)])
+    here.program('rm', `[ "$1" = -rf ] || exec /bin/rm "$@"\nPATH=/usr/bin:/bin\n${half}\nkill -KILL $PPID`)
+    expect((await here.doIt(area(), 'down')).codes).toEqual([null])
+    rmSync(join(here.bin, 'rm'))
+    expect((await here.doIt(area(), 'down')).titles).toEqual([expect.stringContaining(title)])
     expect(readdirSync(envs())).toEqual(['lab'])
     expect(readdirSync(join(envs(), 'lab/conda-meta'))).toEqual(['old.json'])
-    expect(await look(area(), 'down')).toMatch(/was not created by Muster: it stays$/)
+    expect(await here.look(area(), 'down')).toMatch(/was not created by Muster: it stays$/)
   })
 
   it('continues and restores the earlier prefix', async () => {
-    program('mv', 'kill -KILL $PPID')
-    expect((await doIt(area(), 'down')).codes).toEqual([null])
+    here.program('mv', 'kill -KILL $PPID')
+    expect((await here.doIt(area(), 'down')).codes).toEqual([null])
     expect(readdirSync(envs())).toEqual(['lab.muster-before'])
-    rmSync(join(bin, 'mv'))
-    expect((await doIt(area(), 'down')).titles).toEqual([`restore ${envs()}/lab as it was before`])
+    rmSync(join(here.bin, 'mv'))
+    expect((await here.doIt(area(), 'down')).titles).toEqual([`restore ${envs()}/lab as it was before`])
     expect(readdirSync(join(envs(), 'lab/conda-meta'))).toEqual(['old.json'])
   })
 })

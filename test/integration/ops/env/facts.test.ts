@@ -40,7 +40,7 @@ const packagesOf = (facts: PrefixFacts | undefined) =>
 describe('an environment on the disk', () => {
   it('is a venv, with the packages of pip, the running Python and packages without a list of files', () => {
     const site = 'v/lib/python3.11/site-packages'
-    write('v/pyvenv.cfg', 'version = 3.11.2\n')
+    write('v/pyvenv.cfg', 'home = /usr/bin\nversion = 3.11.2\n')
     program('v/bin/python', 'echo python 3.11.7')
     write(`${site}/Flask_Cors-4.0.0.dist-info/RECORD`)
     write(`${site}/typing.extensions-4.9.0.dist-info/METADATA`)

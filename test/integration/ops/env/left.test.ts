@@ -77,3 +77,15 @@ it('removes nothing because of a file in a directory where others may write', as
     `what looks like an environment: ${shared}/old.muster-before kept`,
   ])
 })
+
+it('finds wheels in a directory of the user that hosts.yaml no longer names', async () => {
+  const name = `muster-${'0a'.repeat(8)}`
+  for (const place of [`wheels/${name}`, `.cache/muster/env/${name}`, 'wheels/muster-of-mine', 'elsewhere']) {
+    mkdirSync(join(home, place), { recursive: true })
+    writeFileSync(join(home, place, '.muster-wheels'), '')
+  }
+  expect((await found()).filter((item) => item.includes(home)).sort()).toEqual([
+    `packages brought from another host: ${home}/.cache/muster/env/${name} left`,
+    `packages brought from another host: ${home}/wheels/${name} left`,
+  ])
+})

@@ -90,8 +90,8 @@ describe('the report of a bring-up', () => {
       'm8: make: FAILED: no',
       'm8: make: FAILED: lost',
       'blocker  trust · m[9-10]: cannot log in\\x1b[31m [denied]',
-      'good     trust · m8',
-      'away     trust · m9: no route',
+      'good      trust · m8',
+      'no answer trust · m9: no route',
       '1 host: 1 done',
     ])
   })

@@ -1,13 +1,13 @@
 /** Meshes with one thing wrong each, and the words for it. */
-import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { timeText } from '../../../../src/base/time-text.ts'
 import { resultsDirectory } from '../../../../src/ops/net/kept-results.ts'
 import { formatMesh, meshCsv, meshSvg, PLAIN_PAINT } from '../../../../src/ops/net/mesh/format-mesh.ts'
 import { judgeMesh } from '../../../../src/ops/net/mesh/judge.ts'
-import { compareMesh, keepMesh, lastMesh } from '../../../../src/ops/net/mesh/kept-mesh.ts'
+import { concludeMesh, keepMesh, readKept, reportOfKept } from '../../../../src/ops/net/mesh/kept-mesh.ts'
 import { failed, type LinkResult, type Measured } from '../../../../src/ops/net/mesh/link.ts'
 import type { MeshReport, ReadyHost } from '../../../../src/ops/net/mesh/measure-mesh.ts'
 
@@ -239,41 +239,84 @@ describe('a mesh on a screen', () => {
 })
 
 describe('earlier results', () => {
+  let environment: { readonly XDG_STATE_HOME: string }
+  beforeEach(() => {
+    environment = { XDG_STATE_HOME: mkdtempSync(join(tmpdir(), 'muster-net-')) }
+  })
+  afterEach(() => rmSync(environment.XDG_STATE_HOME, { recursive: true }))
+
+  const keep = (report: MeshReport, way: string, timeMs: number) =>
+    keepMesh(environment, report, way, timeMs, { addresses: {} })
+  const NOW_MS = Date.UTC(2026, 10, 30)
+  const THEN_MS = Date.UTC(2026, 10, 14, 20, 15)
+  /** The differences, without what the measurement says by itself. */
+  const changes = (report: MeshReport, way = 'tcp') =>
+    concludeMesh(environment, report, way, NOW_MS, { addresses: {} })
+      .findings.filter(({ id }) => /before$/.test(id))
+      .map(({ text }) => text)
+
   it('are readable by the user only, found by how they were measured, and compared', () => {
-    const directory = mkdtempSync(join(tmpdir(), 'muster-net-'))
-    try {
-      const environment = { XDG_STATE_HOME: directory }
-      const path = keepMesh(
-        environment,
-        mesh(() => 941),
-        'tcp',
-        Date.UTC(2026, 10, 14, 20, 15),
-        { addresses: {} },
-      )
-      keepMesh(
-        environment,
-        mesh(() => 5),
-        'udp',
-        Date.UTC(2026, 10, 15),
-        { addresses: {} },
-      )
-      expect(statSync(path).mode & 0o777).toBe(0o600)
-      writeFileSync(join(resultsDirectory(environment), 'mesh-2026-12-31T00-00-00.000Z.json'), '{"version":1')
-      const last = lastMesh(environment, 'tcp', ['m1', 'm2'])
-      expect(last?.time).toBe('2026-11-14T20:15:00.000Z')
-      expect(lastMesh(environment, 'tcp', ['x1', 'x2'])).toBeUndefined()
-      if (last === undefined) throw new Error('nothing was kept')
-      const now = mesh((from, to) => (from === 'm1' && to === 'm2' ? 94 : 941))
-      expect(compareMesh(now.links, last, Date.UTC(2026, 10, 30)).map(({ text }) => text)).toEqual([
-        `slower than at ${timeText(Date.parse(last.time), Date.UTC(2026, 10, 30))}: m1 → m2 941 Mbit/s → 94 Mbit/s`,
-      ])
-      expect(compareMesh(mesh(() => 930).links, last, 0).map(({ id }) => id)).toEqual(['as-before'])
-      expect(readdirSync(resultsDirectory(environment))).toHaveLength(3)
-      // Whoever can write there could leave a pipe that hangs, or a file without end.
-      chmodSync(resultsDirectory(environment), 0o777)
-      expect(lastMesh(environment, 'tcp', ['m1', 'm2'])).toBeUndefined()
-    } finally {
-      rmSync(directory, { recursive: true })
+    const path = keep(
+      mesh(() => 941),
+      'tcp',
+      THEN_MS,
+    )
+    keep(
+      mesh(() => 5),
+      'udp',
+      THEN_MS + 1000,
+    )
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+    writeFileSync(join(resultsDirectory(environment), 'mesh-2026-12-31T00-00-00.000Z.json'), '{"version":1')
+    const then = timeText(THEN_MS, NOW_MS)
+    const others = mesh(() => 5, [host('x1'), host('x2')])
+    expect(changes(others)).toEqual([])
+    expect(changes(mesh((from, to) => (from === 'm1' && to === 'm2' ? 94 : 941)))).toEqual([
+      `slower than at ${then}: m1 → m2 941 Mbit/s → 94 Mbit/s`,
+    ])
+    expect(changes(mesh(() => 5))).toEqual([expect.stringContaining('slower than at')])
+    // Whoever can write there could leave a pipe that hangs, or a file without end.
+    chmodSync(resultsDirectory(environment), 0o777)
+    expect(changes(mesh(() => 5))).toEqual([])
+  })
+
+  it('are compared link by link, each with the last time that it was measured', () => {
+    keep(
+      mesh(() => 941, [host('m1'), host('m2'), host('m3')]),
+      'tcp',
+      THEN_MS,
+    )
+    keep(
+      mesh(() => 930, [host('m1'), host('m2')]),
+      'tcp',
+      THEN_MS + 60_000,
+    )
+    const [first, second] = [THEN_MS, THEN_MS + 60_000].map((ms) => timeText(ms, NOW_MS))
+    const report = mesh((from, to) => (from === 'm1' && to === 'm3' ? 94 : 941), [host('m1'), host('m2'), host('m3')])
+    const { earlier } = concludeMesh(environment, report, 'udp', NOW_MS, { addresses: {} })
+    expect(earlier).toBeUndefined()
+    expect(changes(report)).toEqual([
+      `slower than at ${first}: m1 → m3 941 Mbit/s → 94 Mbit/s`,
+      `as fast as at ${second}, within 20 % on 2 of 6 links`,
+    ])
+  })
+
+  it('have the findings of their day, also those about cards, and none where a card cannot be read', () => {
+    const card = { name: 'eth0', mtuBytes: 1500, linkBitsPerSecond: 1e10 }
+    const path = keep(
+      mesh(() => 20, [host('m1', card), host('m2', card)]),
+      'tcp',
+      THEN_MS,
+    )
+    const judged = () => {
+      const kept = readKept(path)
+      return kept && judgeMesh(reportOfKept(kept)).map(({ text }) => text)
+    }
+    expect(judged()).toContain('m1 reaches 20 Mbit/s at best, 0.2 % of the 10 Gbit/s that eth0 has negotiated')
+    const kept = JSON.parse(readFileSync(path, 'utf8')) as object
+    for (const cards of [undefined, 'eth0', { m1: 'eth0', m2: { name: 1 } }]) {
+      writeFileSync(path, JSON.stringify({ ...kept, cards }))
+      expect(judged()).toEqual([])
     }
   })
 })

@@ -1,6 +1,8 @@
 /** The steps of a mesh, on stand-in hosts. */
 import { expect, it } from 'vitest'
-import { type MeshEvent, measureMesh } from '../../../../src/ops/net/mesh/measure-mesh.ts'
+import { parseMeshFacts } from '../../../../src/ops/net/mesh/host-facts.ts'
+import { type MeshEvent, measureMesh, remainingOf } from '../../../../src/ops/net/mesh/measure-mesh.ts'
+import { clientScript, serverScript } from '../../../../src/ops/net/mesh/scripts.ts'
 import { ManualClock } from '../../ssh/manual-clock.ts'
 import { StandInHosts } from '../kernel/stand-in-hosts.ts'
 
@@ -43,4 +45,25 @@ it('blames no host for a measurement that is stopped before it begins', async ()
   const { steps, links } = await measure(new Set(['m2']), AbortSignal.abort())
   expect(steps).toEqual([])
   expect(new Set(links.map((link) => link.split(' ')[2]))).toEqual(new Set(['cancelled']))
+})
+
+it('lets a server wait for a client of the step before, even one that hangs until its limit', () => {
+  const facts = { ...parseMeshFacts(''), iperf3: '3.12', hasTimeout: true }
+  const options = { seconds: 3, streams: 1 }
+  const place = { address: '10.0.0.1', ownAddress: '10.0.0.2', port: 5301, facts }
+  const [client] = [...clientScript('iperf3', place, options).matchAll(/timeout (\d+) /g)].map((match) =>
+    Number(match[1]),
+  )
+  const server = [...serverScript('iperf3', place, options).matchAll(/timeout (\d+) /g)].map((match) =>
+    Number(match[1]),
+  )
+  expect(server).toHaveLength(2)
+  // Its own client may take as long.
+  for (const seconds of server) expect(seconds).toBeGreaterThan(2 * (client ?? Number.NaN))
+})
+
+it('counts the steps that follow as time left while one takes longer than expected', () => {
+  const step = { index: 1, count: 6, remainingMs: 15_000 }
+  expect([0, 2_000, 20_000].map((elapsedMs) => remainingOf(step, elapsedMs))).toEqual([15_000, 13_000, 12_000])
+  expect(remainingOf({ ...step, index: 5 }, 20_000)).toBe(0)
 })

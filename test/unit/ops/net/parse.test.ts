@@ -9,6 +9,7 @@ import { explainFailure } from '../../../../src/ops/net/mesh/measure-mesh.ts'
 import { parseIperf2, parseIperf3 } from '../../../../src/ops/net/mesh/parse-iperf.ts'
 import { parsePings } from '../../../../src/ops/net/mesh/scripts.ts'
 import { IntervalReader } from '../../../../src/ops/net/pair/measure-pair.ts'
+import type { RunOutcome } from '../../../../src/ops/run/outcome.ts'
 
 const fixture = (name: string) => readFileSync(join(import.meta.dirname, '../../../fixtures/net', name), 'utf8')
 
@@ -125,10 +126,26 @@ describe('why a link was not measured', () => {
     ['tcp connect failed: Connection refused', 'refused'],
     ['the server is busy', 'broken'],
   ])('%s: %s', (said, cause) => {
-    expect(explainFailure({ reason: said, saidBy: 'client' }, pair, 5301, 'iperf2')).toMatchObject({
+    expect(explainFailure({ reason: said, saidBy: 'client' }, pair, { port: 5301, tool: 'iperf2' })).toMatchObject({
       kind: 'failed',
       cause,
       reason: expect.stringContaining(`m1's iperf said: “${said}”`),
+    })
+  })
+
+  it('blames no firewall if the server has ended by itself', () => {
+    const failure = { reason: 'unable to connect to server: Connection refused', saidBy: 'client' } as const
+    const endOf = (outcome: RunOutcome) => {
+      const none = new Uint8Array()
+      const end = { result: { outcome, stdout: none, stderr: none, durationMs: 0 }, text: '' }
+      return explainFailure(failure, pair, { port: 5301, tool: 'iperf3', end })
+    }
+    const reason =
+      "m2's server on port 5301 ended before m1 connected (m1's iperf3 said: “unable to connect to server: Connection refused”)"
+    expect(endOf({ kind: 'exit', code: 0 })).toEqual({ kind: 'failed', cause: 'no-server', reason })
+    expect(endOf({ kind: 'cancelled' })).toMatchObject({
+      cause: 'refused',
+      reason: expect.stringContaining('firewall'),
     })
   })
 
@@ -136,12 +153,12 @@ describe('why a link was not measured', () => {
     const error = 'm2: its server did not start to listen within 15 s'
     const parsed = parseIperf3(JSON.stringify({ error }))
     if (parsed.kind !== 'failed') throw new Error('a failure was expected')
-    expect(explainFailure(parsed, pair, 5301, 'iperf3')).toEqual({
+    expect(explainFailure(parsed, pair, { port: 5301, tool: 'iperf3' })).toEqual({
       kind: 'failed',
       cause: 'broken',
       reason: `m1's iperf3 said: “${error}”`,
     })
-    expect(explainFailure({ reason: 'nothing arrived' }, pair, 5301, 'iperf3')).toMatchObject({
+    expect(explainFailure({ reason: 'nothing arrived' }, pair, { port: 5301, tool: 'iperf3' })).toMatchObject({
       reason: 'nothing arrived',
     })
   })

@@ -195,6 +195,9 @@ describe('the Bring-up tab', () => {
     type('r')
     await setImmediate()
     expect(text()).toMatch(/m1 +✓ good +\? unknown +- +\? unknown +0 s ago/)
+    // A host with an area that was not checked is not counted as good.
+    expect(text()).toMatch(/\? 1 unknown/)
+    expect(text()).not.toMatch(/✓ \d good/)
   })
 
   it('has whole words on 80×24 beside areas that nothing declares', async () => {
@@ -451,6 +454,9 @@ describe('the Bring-up tab', () => {
     await setImmediate()
     expect(footer()).toContain('r retry failed')
     type('\x1b')
+    type('\r')
+    expect(footer()).toContain('r refresh')
+    type('\x1b')
     expect(text()).toMatch(/last change[\s\S]*disk full/)
     clock.advance(1000)
     port.statuses = ['m1', 'm2', 'm3'].map((host) => statusOf(host, 'good', clock.now()))
@@ -551,6 +557,24 @@ describe('the Bring-up tab', () => {
     const said = '2 of 2 steps done; blocked on m3'
     expect(text()).toContain(said)
     expect(console.state.log.at(-1)).toMatchObject({ text: `bring up trust: ${said}`, tone: 'warning' })
+  })
+
+  it('marks and counts what may fail though it is good', async () => {
+    const { type, port, text } = await openTab(120, 40)
+    const risk = { host: 'm2', area: 'trust', gravity: 'risk', cause: 'it is drained' } as const
+    const findings = [
+      { ...risk, id: 'drained' },
+      { ...risk, id: 'note', gravity: 'note' as const },
+    ]
+    port.statuses = ['m1', 'm2', 'm3'].map((host) => statusOf(host, 'good', 0))
+    port.statuses = port.statuses.map((status) => (status.host === 'm2' ? { ...status, findings } : status))
+    type('r')
+    await setImmediate()
+    expect(text()).toMatch(/m1 +✓ good +- +\d+ min/)
+    expect(text()).toMatch(/m2 +✓ good, 1 risk +- +\d+ min/)
+    expect(text()).toMatch(/✓ 3 good +1 risk +oldest/)
+    type('>>')
+    expect(text()).toMatch(/✓ good, 1 risk[\s\S]*m1 +✓ good/)
   })
 
   it('names what is as declared and does not work, in the plan and at the end', async () => {

@@ -135,7 +135,7 @@ export const idleNetTests: NetTestsPort = {
   measureMesh: async () => ({
     report: { hosts: [], pings: [], links: [] },
     findings: [],
-    last: undefined,
+    earlier: undefined,
     problem: undefined,
   }),
   pairOptions: () => ({

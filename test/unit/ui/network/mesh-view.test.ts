@@ -199,7 +199,7 @@ it('asks for the hosts, shows the plan, fills the matrix, and keeps what is meas
       const links = report.links.map((link, index) =>
         index === 0 ? link : { ...link, outcome: { kind: 'failed', cause: 'cancelled', reason: 'stopped' } as const },
       )
-      return { report: { ...report, links }, findings: [], last: undefined, problem: undefined }
+      return { report: { ...report, links }, findings: [], earlier: undefined, problem: undefined }
     },
   }
   const harness = createConsoleHarness({ hosts: ['m1', 'm2', 'm3', 'm4'], netTests, size: { columns: 80, rows: 24 } })

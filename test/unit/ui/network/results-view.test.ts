@@ -151,6 +151,7 @@ it('lists kept results with their findings, compares two of them, and overwrites
     harness.type('\x1b')
     harness.type('  d')
     expect(textOf(harness)).toMatch(/mesh of 4 hosts · change/)
+    expect(textOf(harness)).toMatch(/measured 2026-11-21 [\s\S]*compared with 2026-11-20 /)
     expect(textOf(harness)).toMatch(/m1 .*\+0% *▓ .*−90% *░ .*\+0% *▓/)
     expect(textOf(harness)).toContain('slower than at 2026-11-20')
     harness.type(`w${file}\r`)

@@ -1,0 +1,122 @@
+/** A virtual environment that is half removed, or whose interpreter is another one: real scripts in a real shell, with a real pip. */
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Area } from '../../../../src/ops/kernel/area.ts'
+import { requirement } from '../../../support/requirements.ts'
+import { copyPipWheel, makeTinyWheel } from '../../../support/tiny-wheel.ts'
+import { environmentArea, OneHome } from './one-home.ts'
+
+const PYTHON = '/usr/bin/python3'
+const UP = [
+  'gather the wheels of requirements.txt, from ~/wheels where possible',
+  `create ~/lab with ${PYTHON}`,
+  'install them in ~/lab (offline)',
+]
+
+let here: OneHome
+let area: Area
+let lab: string
+
+beforeEach(() => {
+  here = new OneHome()
+  lab = join(here.home, 'lab')
+  const declared = `{ venv: { path: ~/lab, python: ${PYTHON}, wheels: ~/wheels, requirements: requirements.txt } }`
+  area = environmentArea(declared, 'requirements.txt', 'tiny\n')
+})
+afterEach(() => here[Symbol.dispose]())
+
+const titlesOf = (steps: Awaited<ReturnType<OneHome['look']>>) =>
+  typeof steps === 'string' ? steps : steps.map(({ title }) => title)
+
+describe('an interrupted removal of a virtual environment', () => {
+  beforeEach(() => {
+    for (const place of ['bin', 'lib/python3.11/site-packages/tiny-1.0.dist-info']) {
+      mkdirSync(join(lab, place), { recursive: true })
+    }
+    writeFileSync(join(lab, '.muster-made'), 'venv 1\n')
+    writeFileSync(join(lab, 'pyvenv.cfg'), 'home = /usr/bin\n')
+    // What a half removed environment must not be taken for: a Python that runs.
+    here.program('python', 'echo python 3.11.7', join(lab, 'bin'))
+  })
+
+  /** The program does this, and then everything is killed. */
+  it.each([
+    ['before bin goes', 'rm', '[ "$1" = -rf ] || exec /bin/rm "$@"; /bin/rm -rf "$2"'],
+    ['before the packages go', 'find', ':'],
+  ])('is seen where it is cut %s: up creates it anew, down removes the rest', async (_, name, text) => {
+    here.program(name, `${text}\nkill -KILL $PPID`)
+    expect((await here.doIt(area, 'down')).codes).toEqual([null])
+    rmSync(join(here.bin, name))
+    expect(readdirSync(lab)).toContain('lib')
+    expect(titlesOf(await here.look(area, 'up'))).toEqual(UP)
+    expect(await here.doIt(area, 'down')).toEqual({ titles: ['remove ~/lab'], codes: [0], stderr: '' })
+    expect(existsSync(lab)).toBe(false)
+  })
+
+  it('is seen where pyvenv.cfg is empty, as on a full disk', async () => {
+    writeFileSync(join(lab, 'pyvenv.cfg'), '')
+    expect(titlesOf(await here.look(area, 'up'))).toEqual(UP)
+  })
+
+  it('is not Muster’s to finish without the mark', async () => {
+    for (const file of ['.muster-made', 'pyvenv.cfg']) rmSync(join(lab, file))
+    await expect(here.look(area, 'up')).rejects.toThrow('~/lab: it holds something else')
+  })
+})
+
+describe.skipIf(!requirement('python environments'))('a real virtual environment', { timeout: 60_000 }, () => {
+  const wheels = () => join(here.home, 'wheels')
+  const packagesOf = (prefix: string) =>
+    here
+      .run(`ls ${prefix}/lib/python3.*/site-packages | grep dist-info`)
+      .stdout.toString()
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('pip-'))
+
+  beforeEach(async () => {
+    mkdirSync(wheels())
+    copyPipWheel(wheels())
+    makeTinyWheel(wheels(), 'tiny')
+    expect(await here.doIt(area, 'up')).toEqual({ titles: UP, codes: [0, 0, 0], stderr: '' })
+  })
+
+  it('without pyvenv.cfg is created anew, although its python runs', async () => {
+    rmSync(join(lab, 'pyvenv.cfg'))
+    const steps = await here.look(area, 'up')
+    expect(titlesOf(steps)).toEqual(UP.slice(1))
+    // With this, apply would skip the step.
+    const check = typeof steps === 'string' ? undefined : steps[0]?.check
+    expect(here.run(check?.script ?? '').status).toBe(1)
+    expect((await here.doIt(area, 'up')).codes).toEqual([0, 0])
+    expect(here.run(check?.script ?? '').status).toBe(0)
+    expect(await here.look(area, 'up')).toMatch(/holds the 2 packages, and no others$/)
+    expect(here.run('~/lab/bin/python -c "import tiny"').stdout.toString()).toBe('brought\n')
+  })
+
+  it('whose interpreter belongs elsewhere is not touched, nor is what is there', async () => {
+    const other = join(here.home, 'other')
+    makeTinyWheel(wheels(), 'innocent')
+    const made = here.run(
+      `${PYTHON} -m venv --without-pip ~/other && ${PYTHON} -m zipfile -e ~/wheels/innocent-*.whl ~/other/lib/python3.*/site-packages`,
+    )
+    expect(made.status).toBe(0)
+    here.program('python', `exec ${other}/bin/python "$@"`, join(here.home, 'bin'))
+    here.run('mv ~/bin/python ~/lab/bin/python; rm -r ~/lab/lib/python3.*/site-packages/tiny-1.0.dist-info')
+    expect(await here.doIt(area, 'up')).toEqual({
+      titles: ['install them in ~/lab (offline)'],
+      codes: [1],
+      stderr: `${lab}/bin/python does not run, or installs outside of ${lab}: nothing was changed\n`,
+    })
+    expect([packagesOf(other), packagesOf(lab)]).toEqual([['innocent-1.0.dist-info'], []])
+  })
+
+  it('is filled whatever directory and interpreter the settings of pip name', async () => {
+    here.run('rm -r ~/lab/lib/python3.*/site-packages/tiny*; mkdir -p ~/.config/pip')
+    writeFileSync(join(here.home, '.config/pip/pip.conf'), `[global]\ntarget = ${here.home}/configured\n`)
+    const { codes } = await here.doIt(area, 'up', { PIP_PREFIX: `${here.home}/named`, PIP_PYTHON: PYTHON })
+    expect([codes, packagesOf(lab)]).toEqual([[0], ['tiny-1.0.dist-info']])
+    expect(readdirSync(here.home)).not.toEqual(expect.arrayContaining(['configured']))
+    expect(readdirSync(here.home)).not.toEqual(expect.arrayContaining(['named']))
+  })
+})
