@@ -88,8 +88,8 @@ describe('the example in the docs', () => {
   })
 })
 
-test("the repository's hosts.yaml lists only this machine", () => {
-  const { hosts } = readExample('hosts.yaml')
+test("the example of this machine lists only this machine", () => {
+  const { hosts } = readExample('docs/examples/this-machine.yaml')
   expect(hosts.map(({ transport }) => transport)).toEqual(['local', 'local', 'local'])
 })
 

@@ -226,10 +226,14 @@ describe('the source of the inventory', () => {
       '192.0.2.1',
       'm1',
     ])
-    expect(await thrownBy(() => selectHosts(source(), 'm8,m10'))).toMatchObject({
-      message: expect.stringContaining('there is no host m8'),
-      hint: expect.stringContaining('user@host or host:port'),
-    })
+    const file = join(root, 'work/hosts.yaml')
+    const hint = `A machine outside ${file} is written as user@host or host:port; --hosts none leaves that file out.`
+    for (const target of ['m8,m10', 'm10,root@m1'])
+      expect(await thrownBy(() => selectHosts(source(), target))).toMatchObject({
+        message: `there is no host m10: neither ${file} nor ~/.ssh/config nor /etc/hosts names it`,
+        hint,
+      })
+    expect((await thrownBy(() => selectHosts(source(), 'm10'))).hint).toBe(hint)
     for (const name of ['m7', 'not.this', 'zzz'])
       expect((await thrownBy(() => selectHosts(source(), name))).message).toContain(`there is no host ${name}`)
     expect((await thrownBy(() => selectHosts(source(), 'loca1'))).message).toContain('did you mean local1')
