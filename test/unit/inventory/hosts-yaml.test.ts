@@ -88,7 +88,7 @@ describe('the example in the docs', () => {
   })
 })
 
-test("the example of this machine lists only this machine", () => {
+test('the example of this machine lists only this machine', () => {
   const { hosts } = readExample('docs/examples/this-machine.yaml')
   expect(hosts.map(({ transport }) => transport)).toEqual(['local', 'local', 'local'])
 })
