@@ -12,6 +12,8 @@ import { didYouMean } from './nearest-word.ts'
 export type Inventory = {
   /** The file it was read from; undefined for a target without a file. */
   readonly file?: string
+  /** That file is the example of a checkout. */
+  readonly isExample?: boolean
   readonly cluster?: string
   readonly hosts: readonly Host[]
   /** Group names to the names of their hosts. */

@@ -8,6 +8,7 @@ import { foreignFile } from '../base/foreign-place.ts'
 import { printable } from '../base/printable.ts'
 import { decodeText, MAX_TEXT_BYTES, readBoundedSync, TOO_LARGE } from '../base/read-bounded.ts'
 import { configurationDirectory } from '../base/user-directories.ts'
+import { isExample } from './example-file.ts'
 import type { Host } from './host.ts'
 import type { Section } from './hosts-yaml-schema.ts'
 import {
@@ -86,7 +87,7 @@ export async function loadInventory(source: InventorySource): Promise<Inventory>
   if (latest?.text === text && latest.shown === shown && latest.sections === sections)
     return { ...latest.inventory, file: path }
   const { parseHostsYaml } = await import('./hosts-yaml.ts')
-  const inventory = parseHostsYaml(text, shown, await sections())
+  const inventory = { ...parseHostsYaml(text, shown, await sections()), isExample: isExample(text) }
   latest = { text, shown, sections, inventory }
   return { ...inventory, file: path }
 }
@@ -124,7 +125,8 @@ export async function selectHosts(
 /**
  * Whether a target is unrelated to a hosts.yaml that happens to be in the working directory: none of its names is in it, is a
  * group of it, or looks like a misspelt one of it, and this machine knows each without DNS. So `muster m[8-10]` means the
- * aliases of ssh_config in any directory, and a word that no file declares is not looked up.
+ * aliases of ssh_config in any directory, and a word that no file declares is not looked up. Beside the example of a checkout it
+ * is, as without a file.
  * @throws MusterError `usage` where this machine knows only some of them
  */
 function outsideTarget(
@@ -143,7 +145,7 @@ function outsideTarget(
   const isNear = outside.hosts.some(
     ({ name }) => names.includes(name) || inventory.groups.has(name) || nearestWord(name, names) !== undefined,
   )
-  const unknown = undeclared(outside.hosts, options, nameFiles)
+  const unknown = inventory.isExample ? [] : undeclared(outside.hosts, options, nameFiles)
   if (isNear || unknown.length === outside.hosts.length) return undefined
   if (unknown.length === 0) return outside
   const file = inventory.file ?? FILE_NAME

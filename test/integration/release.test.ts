@@ -60,7 +60,7 @@ describe('a release', () => {
     const { stdout } = await execute('tar', ['-tzf', join(release, made.tarball)], { maxBuffer: 1 << 24 })
     const files = stdout.trim().split('\n')
     expect([...new Set(files.map((file) => file.split('/')[1]))].toSorted()).toEqual(
-      ['CHANGELOG.md', 'LICENSE', 'README.md', 'bin', 'dist', 'docs', 'package.json'].toSorted(),
+      ['CHANGELOG.md', 'LICENSE', 'README.md', 'bin', 'dist', 'docs', 'hosts.yaml', 'package.json'].toSorted(),
     )
     for (const file of ['bin/muster.js', 'dist/main.js', 'dist/LICENSES.txt', 'dist/sbom.cdx.json'])
       expect(files).toContain(`package/${file}`)

@@ -89,7 +89,7 @@ describe('each key of hosts.yaml', () => {
 })
 
 const HOSTS_FILES = [
-  ...globSync('docs/examples/*.yaml', { cwd: ROOT }).map((path) => read(path)),
+  ...globSync('{hosts.yaml,docs/examples/*.yaml}', { cwd: ROOT }).map((path) => read(path)),
   ...globSync('{README.md,docs/*.md}', { cwd: ROOT }).flatMap((path) =>
     [...read(path).matchAll(/```yaml\n([\s\S]*?)```/g)].flatMap(([, text = '']) =>
       /^hosts:/m.test(text) ? [text] : [],

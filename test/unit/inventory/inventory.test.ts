@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -239,6 +239,15 @@ describe('the source of the inventory', () => {
     expect((await thrownBy(() => selectHosts(source(), 'loca1'))).message).toContain('did you mean local1')
     expect((await thrownBy(() => selectHosts(source(), 'local1,m8'))).message).toContain('there is no host m8')
     expect((await thrownBy(() => selectHosts(source('hosts.yaml'), 'm8'))).message).toContain('there is no host m8')
+  })
+
+  test('the example of a checkout refuses no other name, as if there were no file', async () => {
+    writeFileSync(join(root, 'work/hosts.yaml'), readFileSync(new URL('../../../hosts.yaml', import.meta.url)))
+    const selection = await selectHosts(source(), 'zzz,m8')
+    expect(selection.hosts.map(({ name }) => name)).toEqual(['zzz', 'm8'])
+    expect(namesForDns(selection, {}, source())).toEqual(['zzz', 'm8'])
+    expect((await selectHosts(source(), 'local1')).inventory.isExample).toBe(true)
+    expect((await thrownBy(() => selectHosts(source(), 'local4'))).message).toContain('did you mean local')
   })
 
   test('explains how to write a group when its bare name is given, and does not connect to it', async () => {
