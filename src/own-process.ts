@@ -25,7 +25,7 @@ export function ownProcess(
   signals: readonly ('SIGINT' | 'SIGTERM' | 'SIGHUP')[] = ['SIGINT', 'SIGTERM', 'SIGHUP'],
   onFault: (description: string) => void = exitWith,
 ): OwnProcess {
-  // Behind `--` are words of another program.
+  // Behind `--` are words of another program. Without it, -v of a command shows Node's warnings as well, which are rare.
   const own = process.argv.includes('--') ? process.argv.slice(0, process.argv.indexOf('--')) : process.argv
   const isVerbose = own.includes('-v') || own.includes('--verbose')
   tameNodeWarnings(isVerbose ? (line) => process.stderr.write(line) : undefined)

@@ -10,6 +10,7 @@ import { printable } from '../base/printable.ts'
 import { MAX_TEXT_BYTES, readStream, TOO_LARGE } from '../base/read-bounded.ts'
 import { shellQuote } from '../base/shell-quote.ts'
 import { writeFileAtomically } from '../inventory/edit-hosts-yaml.ts'
+import { isExampleFile } from '../inventory/example-file.ts'
 import { readSource } from '../inventory/import/format.ts'
 import { FORMATS } from '../inventory/import/formats.ts'
 import { formatNote, IMPORT_KINDS, importInventory } from '../inventory/import/import-inventory.ts'
@@ -95,7 +96,7 @@ line by line.
       return EXIT.ok
     }
     const path = resolve(cwd, options.output)
-    if (!(await writeFileAtomically(path, result.text, { isOverwriting: options.yes ?? false }))) {
+    if (!(await writeFileAtomically(path, result.text, { isOverwriting: options.yes || isExampleFile(path) }))) {
       throw new MusterError('usage', `${printable(options.output)} already exists`, {
         hint: 'Add --yes to replace it, or name another file.',
       })

@@ -6,6 +6,7 @@ import { counted } from '../base/counted.ts'
 import { MusterError } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import { writeFileAtomically } from '../inventory/edit-hosts-yaml.ts'
+import { isExampleFile } from '../inventory/example-file.ts'
 import { isExplicitSpec, matchesGlob, parseHostSpec } from '../inventory/host-name.ts'
 import { expandHostSet, foldHostSet } from '../inventory/host-set.ts'
 import { parseHostsYaml } from '../inventory/hosts-yaml.ts'
@@ -57,7 +58,8 @@ tools.
       return EXIT.ok
     }
     const file = printable(options.output)
-    if (!(await writeFileAtomically(resolve(cwd, options.output), text, { isOverwriting: options.yes ?? false })))
+    const path = resolve(cwd, options.output)
+    if (!(await writeFileAtomically(path, text, { isOverwriting: options.yes || isExampleFile(path) })))
       throw new MusterError('usage', `${file} already exists`, {
         hint: 'Add --yes to replace it, --output FILE to write another one, or -o - to see what would be written.',
       })

@@ -12,6 +12,8 @@ import { didYouMean } from './nearest-word.ts'
 export type Inventory = {
   /** The file it was read from; undefined for a target without a file. */
   readonly file?: string
+  /** That file is the example of a checkout. */
+  readonly isExample?: boolean
   readonly cluster?: string
   readonly hosts: readonly Host[]
   /** Group names to the names of their hosts. */
@@ -99,24 +101,29 @@ export function resolveTarget(
       byName.has(name) || isExplicitSpec(name) || (options.isForNames === true && !inventory.groups.has(name)),
     ...defined({ stdinNames: options.stdinNames }),
   }
-  const wanted = expandTarget(expression ?? 'all', options, context, inventory.file !== undefined)
+  const wanted = expandTarget(expression ?? 'all', options, context, inventory.file)
   return hostsOf(wanted, byName, expression ?? 'all', options)
 }
+
+/** How to name a machine that the file does not declare. */
+export const outsideHint = (file: string): string =>
+  `A machine outside ${printable(file)} is written as user@host or host:port; --hosts none leaves that file out.`
 
 function expandTarget(
   expression: string,
   { exclude, stdinNames }: TargetOptions,
   context: HostSetContext,
-  hasFile: boolean,
+  file: string | undefined,
 ): string[] {
   const expand = (text: string): string[] => {
     try {
       return expandHostSet(text, context)
     } catch (error) {
-      if (!(error instanceof HostSetError) || !hasFile || !error.reason.startsWith('there is no host')) throw error
+      if (!(error instanceof HostSetError) || file === undefined || !error.reason.startsWith('there is no host'))
+        throw error
       throw new MusterError('usage', error.message, {
         cause: error,
-        hint: 'A machine outside hosts.yaml is written as user@host or host:port; --hosts none leaves hosts.yaml out.',
+        hint: outsideHint(file),
       })
     }
   }
@@ -133,7 +140,7 @@ function expandTarget(
 
 /** An inventory of the hosts of a target, without any file: `m[8-10]`, `root@h1,h2:2222`. @throws MusterError `usage` */
 export function inventoryFromTarget(expression: string, options: TargetOptions = {}): Inventory {
-  const specs = expandTarget(expression, options, defined({ stdinNames: options.stdinNames }), false)
+  const specs = expandTarget(expression, options, defined({ stdinNames: options.stdinNames }), undefined)
   return { hosts: hostsOf(specs, new Map(), expression, options), groups: new Map() }
 }
 

@@ -8,9 +8,17 @@ import { foreignFile } from '../base/foreign-place.ts'
 import { printable } from '../base/printable.ts'
 import { decodeText, MAX_TEXT_BYTES, readBoundedSync, TOO_LARGE } from '../base/read-bounded.ts'
 import { configurationDirectory } from '../base/user-directories.ts'
+import { isExample } from './example-file.ts'
 import type { Host } from './host.ts'
 import type { Section } from './hosts-yaml-schema.ts'
-import { type Inventory, inventoryFromTarget, resolveTarget, type Selection, type TargetOptions } from './inventory.ts'
+import {
+  type Inventory,
+  inventoryFromTarget,
+  outsideHint,
+  resolveTarget,
+  type Selection,
+  type TargetOptions,
+} from './inventory.ts'
 import { nearestWord } from './nearest-word.ts'
 import { type NameFiles, unknownHere } from './ssh-config/named-here.ts'
 
@@ -79,7 +87,7 @@ export async function loadInventory(source: InventorySource): Promise<Inventory>
   if (latest?.text === text && latest.shown === shown && latest.sections === sections)
     return { ...latest.inventory, file: path }
   const { parseHostsYaml } = await import('./hosts-yaml.ts')
-  const inventory = parseHostsYaml(text, shown, await sections())
+  const inventory = { ...parseHostsYaml(text, shown, await sections()), isExample: isExample(text) }
   latest = { text, shown, sections, inventory }
   return { ...inventory, file: path }
 }
@@ -117,7 +125,9 @@ export async function selectHosts(
 /**
  * Whether a target is unrelated to a hosts.yaml that happens to be in the working directory: none of its names is in it, is a
  * group of it, or looks like a misspelt one of it, and this machine knows each without DNS. So `muster m[8-10]` means the
- * aliases of ssh_config in any directory, and a word that no file declares is not looked up.
+ * aliases of ssh_config in any directory, and a word that no file declares is not looked up. Beside the example of a checkout it
+ * is, as without a file.
+ * @throws MusterError `usage` where this machine knows only some of them
  */
 function outsideTarget(
   inventory: Inventory,
@@ -126,15 +136,23 @@ function outsideTarget(
   { nameFiles }: InventorySource,
 ): Inventory | undefined {
   const names = inventory.hosts.map((host) => host.name)
+  let outside: Inventory
   try {
-    const outside = inventoryFromTarget(target, options)
-    const isNear = outside.hosts.some(
-      ({ name }) => names.includes(name) || inventory.groups.has(name) || nearestWord(name, names) !== undefined,
-    )
-    return isNear || undeclared(outside.hosts, options, nameFiles).length > 0 ? undefined : outside
+    outside = inventoryFromTarget(target, options)
   } catch {
     return undefined
   }
+  const isNear = outside.hosts.some(
+    ({ name }) => names.includes(name) || inventory.groups.has(name) || nearestWord(name, names) !== undefined,
+  )
+  const unknown = inventory.isExample ? [] : undeclared(outside.hosts, options, nameFiles)
+  if (isNear || unknown.length === outside.hosts.length) return undefined
+  if (unknown.length === 0) return outside
+  const file = inventory.file ?? FILE_NAME
+  const where = `neither ${printable(file)} nor ~/.ssh/config nor /etc/hosts names it`
+  throw new MusterError('usage', `there is no host ${printable(unknown[0] ?? '')}: ${where}`, {
+    hint: outsideHint(file),
+  })
 }
 
 /** Names that are not written as `user@host` or `host:port`, and that only DNS can know. */

@@ -1,5 +1,5 @@
 /** The options that verbs share. All are accepted everywhere; a verb's help lists those of its groups (`takes` in `verbs.ts`). */
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { CliContext, GlobalOptions, OptionGroup, Verb } from './verb.ts'
@@ -140,6 +140,9 @@ function readValue(option: Option, text: string, variable: string): unknown {
 
 /** `file` of `--hosts <file>`. */
 export const placeholderOf = ({ flags }: Option): string => /[<[]([^>\].]+)/.exec(flags)?.[1] ?? ''
+
+/** It takes the words of a command that is not Muster's. */
+export const isCommand = (argument: Argument): boolean => argument.variadic && argument.name() === 'command'
 
 const PATHS: readonly string[] = ['file', 'dir', 'path']
 

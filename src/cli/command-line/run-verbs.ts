@@ -18,6 +18,7 @@ import {
   refuseIneffective,
   TAKES_A_VALUE,
 } from './options.ts'
+import { readWords } from './read-words.ts'
 import { reportOutputErrors } from './report-output-errors.ts'
 import { pathOf, VerbTree } from './tree.ts'
 import { type CliContext, EXIT, type GlobalOptions, type Verb, type VerbTable } from './verb.ts'
@@ -38,7 +39,7 @@ export async function runVerb(
 ): Promise<number> {
   let args: readonly string[]
   try {
-    args = helpAsOption(splitJsonFields(given), verbs)
+    args = helpAsOption(given, verbs)
   } catch (error) {
     return explain(error, context)
   }
@@ -58,7 +59,6 @@ export async function runVerb(
     const ownContext: CliContext = {
       ...limit.context,
       isQuiet: options.quiet === true,
-      wordsAfterDashes: args.includes('--') ? args.length - args.indexOf('--') - 1 : undefined,
       selection: schema && selectionOf(jsonFields ?? '', schema),
     }
     const isOnTerminal = context.stdout.isTTY === true && isPaged(verb, options)
@@ -82,7 +82,9 @@ export async function runVerb(
       await refuseMistypedVerb(args, verbs, context)
       await tree.load(program)
     }
-    await program.parseAsync(args, { from: 'user' })
+    const { commandAt } = Object.hasOwn(verbs, first) ? await readWords(tree, args) : {}
+    const words = commandAt === undefined ? args : args.toSpliced(commandAt, 0, '--')
+    await program.parseAsync(splitJsonFields(words), { from: 'user' })
     if (!limit.isOver || exitCode !== EXIT.interrupted) return exitCode
   } catch (error) {
     if (!limit.isOver) return explain(error, context)
@@ -137,6 +139,7 @@ function helpAsOption(args: readonly string[], verbs: VerbTable): readonly strin
   let table = verbs
   let path = 'muster'
   let help: number | undefined
+  let last = 0
   for (const [index, word] of wordsOf(args)) {
     if (word === 'help') {
       help ??= index
@@ -148,11 +151,14 @@ function helpAsOption(args: readonly string[], verbs: VerbTable): readonly strin
       const hint = meant === undefined ? `Run: ${path} --help` : `Did you mean ${path} ${meant}?`
       throw new MusterError('usage', `unknown command: ${printable(word)}`, { hint })
     }
-    if (entry === undefined || !('verbs' in entry)) break
+    if (entry === undefined) break
+    last = index
+    if (!('verbs' in entry)) break
     table = entry.verbs
     path += ` ${word}`
   }
-  return help === undefined ? args : [...args.toSpliced(help, 1), '--help']
+  // Behind the verb: at the end it could belong to the command of the user.
+  return help === undefined ? args : args.toSpliced(Math.max(last, help) + 1, 0, '--help').toSpliced(help, 1)
 }
 
 const shownVerbs = (verbs: VerbTable): readonly string[] =>

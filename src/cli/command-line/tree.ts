@@ -2,7 +2,7 @@
 import { Command, type Option } from 'commander'
 import { printable } from '../../base/printable.ts'
 import type { OutputSchema } from '../schemas/shape.ts'
-import { addSharedOptions, declares, sharedOptionsOf } from './options.ts'
+import { addSharedOptions, declares, isCommand, sharedOptionsOf } from './options.ts'
 import type { CliContext, Verb, VerbCode, VerbGroup, VerbTable } from './verb.ts'
 
 export type CallVerb = (command: Command, verb: Verb, code: VerbCode) => Promise<void>
@@ -71,6 +71,7 @@ export class VerbTree {
     const code = 'verb' in loaded ? loaded.verb : loaded
     code.define?.(command)
     const last = command.registeredArguments.at(-1)
+    if (last !== undefined && isCommand(last)) last.description += '; options after its first word belong to it'
     if (last?.name() === 'target' && !last.variadic)
       command.configureOutput({ outputError: (text, write) => write(withSeveralHosts(plainError(text))) })
     // Commander sets the default of a `--no-x` that has no `--x` before the code of the verb is here.
@@ -98,6 +99,14 @@ export class VerbTree {
     parent.hook('preSubcommand', async (_, command) => {
       const isForBelow = command.commands.some((below) => parent.args.includes(below.name()))
       if (!isForBelow) await this.load(command)
+    })
+  }
+
+  /** The verb of a group that gets the words which name none. */
+  defaultBelow(command: Command): Command | undefined {
+    return command.commands.find((below) => {
+      const entry = this.#entries.get(below)
+      return entry !== undefined && 'isDefault' in entry && entry.isDefault === true
     })
   }
 

@@ -67,8 +67,6 @@ export type CliContext = {
   readonly inKeeper?: WorkInKeeper
   /** `--quiet`: what `output/notices.ts` writes is left out. */
   readonly isQuiet?: boolean
-  /** How many words follow the first `--`; undefined: there is none. */
-  readonly wordsAfterDashes?: number | undefined
 }
 
 export type WorkInKeeper = {

@@ -1,6 +1,7 @@
 /** What can come at the end of an unfinished command line, from the tree of verbs. */
 import type { Argument, Command, Option } from 'commander'
 import { placeholderOf, valuesOf } from '../command-line/options.ts'
+import { isOption, readWords } from '../command-line/read-words.ts'
 import type { VerbTree } from '../command-line/tree.ts'
 import { fieldsByType } from '../schemas/shape.ts'
 
@@ -24,38 +25,13 @@ export type Wanted =
 
 /** `words`: those after `muster`; the last one is unfinished, and may be empty. Loads only the code of that verb. */
 export async function positionOf(tree: VerbTree, words: readonly string[]): Promise<Position> {
-  let command = tree.program
-  let operands = 0
-  let isBehindDashes = false
-  let isHelp = false
-  let pending: Option | undefined
-  let hosts: string | undefined
-  const take = (option: Option, value: string): void => {
-    if (option.long === '--hosts') hosts = value
-  }
-  for (const word of words.slice(0, -1)) {
-    const below = operands === 0 ? command.commands.find((each) => each.name() === word) : undefined
-    if (pending !== undefined) {
-      take(pending, word)
-      pending = undefined
-    } else if (isBehindDashes) operands += 1
-    else if (word === '--') isBehindDashes = true
-    else if (isOption(word)) {
-      await tree.load(command)
-      const [, name = '', value] = /^([^=]*)(?:=([\s\S]*))?$/.exec(word) ?? []
-      const option = tree.optionsOf(command).find(({ short, long }) => name === short || name === long)
-      if (option !== undefined && value !== undefined) take(option, value)
-      else if (option?.required) pending = option
-    } else if (below !== undefined) command = below
-    else if (word === 'help' && command.commands.length > 0) isHelp = true
-    else operands += 1
-  }
+  const { command, operands, pending, hosts, isHelp, areOptionsOver } = await readWords(tree, words.slice(0, -1))
   await tree.load(command)
   const found = (wanted: readonly Wanted[]): Position => ({ command, wanted, ...(hosts !== undefined && { hosts }) })
 
   const word = words.at(-1) ?? ''
   if (pending !== undefined) return found([wantedOf(pending, word, '')])
-  if (!isBehindDashes && isOption(word)) {
+  if (!areOptionsOver && isOption(word)) {
     const options = tree.optionsOf(command)
     const [before, long] = /^(--[^=]+)=/.exec(word) ?? []
     const option = options.find((each) => each.long === long)
@@ -69,7 +45,7 @@ export async function positionOf(tree: VerbTree, words: readonly string[]): Prom
   }
   const argument = isHelp ? undefined : argumentAt(command, operands)
   return found([
-    ...(operands === 0 && command.commands.length > 0 && !isBehindDashes ? [{ kind: 'verbs' } as const] : []),
+    ...(operands === 0 && command.commands.length > 0 && !areOptionsOver ? [{ kind: 'verbs' } as const] : []),
     ...(argument === undefined ? [] : [wantedBy(argument.name(), argument.argChoices)]),
     // Beside its choices it may take other values.
     ...(argument?.argChoices === undefined ? [] : [wantedBy(argument.name(), undefined)]),
@@ -88,8 +64,6 @@ function wantedOf(option: Option, word: string, before: string): Wanted {
   const [name, values] = [placeholderOf(option), valuesOf(option)]
   return values !== undefined && name === 'names' ? listAfter(word, before, values) : wantedBy(name, values, before)
 }
-
-const isOption = (word: string): boolean => word.startsWith('-') && word !== '-'
 
 const wantedBy = (name: string, choices: readonly string[] | undefined, before = ''): Wanted =>
   choices === undefined ? { kind: 'value', name, before } : { kind: 'choices', choices, before }

@@ -26,8 +26,13 @@ const SHAPES = [
   { cpu: 16, gpu: 0, memoryBytes: 64 * GIB },
 ] as const
 
-export const demoResources = (index: number): NonNullable<Host['resources']> =>
-  SHAPES[index % SHAPES.length] ?? SHAPES[0]
+/** Its address is for `muster` in a shell of the demo, which must reach no machine of that name. */
+export const demoHost = (name: string, index: number): Host => ({
+  name,
+  number: index + 1,
+  address: 'demo.invalid',
+  resources: SHAPES[index % SHAPES.length] ?? SHAPES[0],
+})
 
 type DemoJob = {
   readonly name: string
@@ -207,9 +212,9 @@ XDG_STATE_HOME="$d/${STATE}" exec ${ownCommand().map(shellQuote).join(' ')} --ho
 
 /** JSON is YAML. */
 export function formatHostsFile({ cluster, hosts, groups }: Inventory): string {
-  const declared = hosts.map(({ name, resources: { cpu, gpu, memoryBytes = 0 } = {} }) => [
+  const declared = hosts.map(({ name, address, resources: { cpu, gpu, memoryBytes = 0 } = {} }) => [
     name,
-    { address: 'demo.invalid', resources: { cpu, gpu, memory: `${memoryBytes / GIB}GiB` } },
+    { address, resources: { cpu, gpu, memory: `${memoryBytes / GIB}GiB` } },
   ])
   return JSON.stringify({
     cluster,

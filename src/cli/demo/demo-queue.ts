@@ -65,6 +65,7 @@ export async function openDemoQueue(options: DemoQueueOptions): Promise<DemoQueu
       driveQueue({
         queue: driven,
         port: hosts,
+        addresses: new Map(inventory.hosts.map(({ name }) => [name, name])),
         checkpoints: checkpointPort(hosts),
         signal,
         now,

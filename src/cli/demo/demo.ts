@@ -17,7 +17,7 @@ import { wholeNumber } from '../command-line/options.ts'
 import type { CliContext, GlobalOptions, VerbCode } from '../command-line/verb.ts'
 import { requireTerminal } from '../console/require-terminal.ts'
 import { runConsole } from '../console/run-console.ts'
-import { demoResources, formatHostsFile, HOSTS_FILE, musterCommand, STATE, TRAIN_COMMAND } from './demo-jobs.ts'
+import { demoHost, formatHostsFile, HOSTS_FILE, musterCommand, STATE, TRAIN_COMMAND } from './demo-jobs.ts'
 
 export const verb: VerbCode = {
   define: (command) => command.option('--count <n>', 'start N hosts', wholeNumber(1, 200), 6),
@@ -130,7 +130,7 @@ function demoInventory(names: readonly string[]): Inventory {
   ] as const
   return {
     cluster: 'demo',
-    hosts: names.map((name, index) => ({ name, number: index + 1, resources: demoResources(index) })),
+    hosts: names.map(demoHost),
     groups: new Map(names.length > 1 ? groups : []),
     sections: new Map(names.length > 1 ? [[section.key, names.slice(0, MESH_HOSTS)]] : []),
   }

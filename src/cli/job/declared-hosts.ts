@@ -9,7 +9,7 @@ import type { Inventory } from '../../inventory/inventory.ts'
 import type { DriverHost } from '../../scheduler/jobs/driver-host.ts'
 import { milliOf } from '../../scheduler/model/resources.ts'
 
-/** As hosts.yaml declares it. Without an address, other hosts use the name. */
+/** As hosts.yaml declares it. */
 export function driverHost({ name, address, resources = {}, labels = {} }: Host): DriverHost {
   const { cpu, gpu = 0, memoryBytes, custom = {} } = resources
   const pools = Object.entries(custom).map(

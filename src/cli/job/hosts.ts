@@ -6,6 +6,7 @@ import { MusterError } from '../../base/errors.ts'
 import { JOBS_DIRECTORY } from '../../base/left.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
+import { hostAddresses } from '../../inventory/host-addresses.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { type FileDelivery, type OpsHosts, reasonOfResult, type ScriptResult } from '../../ops/kernel/host-port.ts'
@@ -29,14 +30,19 @@ export type ConnectedHosts = JobHosts &
     deliver(host: string, delivery: FileDelivery, together: number, signal: AbortSignal): Promise<ScriptResult>
   }
 
+/** `addresses`: how the hosts reach each other, by name. */
+export type ConnectedInventory = ConnectedHosts & { readonly addresses: ReadonlyMap<string, string> }
+
 export async function connectHosts(
   inventory: Inventory,
   options: GlobalOptions,
   context: CliContext,
   dialog?: CredentialDialog & HostKeyReviewer,
-): Promise<ConnectedHosts> {
-  const endpoints = await resolveEndpoints(inventory, inventory.hosts, endpointOptions(options, context))
-  return connectEndpoints(endpoints, options, context, dialog)
+): Promise<ConnectedInventory> {
+  const { hosts } = inventory
+  const endpoints = await resolveEndpoints(inventory, hosts, endpointOptions(options, context))
+  const addresses = hostAddresses(hosts, endpoints)
+  return Object.assign(connectEndpoints(endpoints, options, context, dialog), { addresses })
 }
 
 export function connectEndpoints(

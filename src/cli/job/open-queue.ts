@@ -6,9 +6,11 @@ import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
+import { hostAddresses } from '../../inventory/host-addresses.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { loadInventory } from '../../inventory/load-inventory.ts'
+import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { measuredLinks } from '../../ops/net/mesh/kept-mesh.ts'
 import type { DriverHost } from '../../scheduler/jobs/driver-host.ts'
 import type { BundlePlace, Job } from '../../scheduler/jobs/job.ts'
@@ -18,7 +20,7 @@ import { JobStore } from '../../scheduler/jobs/store.ts'
 import type { Cluster } from '../../scheduler/model/cluster.ts'
 import type { HostCapacity, ResourceRequest } from '../../scheduler/model/resources.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
-import { inventorySource } from '../connect/endpoints.ts'
+import { endpointOptions, inventorySource } from '../connect/endpoints.ts'
 import { notice } from '../output/notices.ts'
 import { changedHosts, driverHost } from './declared-hosts.ts'
 
@@ -121,9 +123,20 @@ function isNothingThere(path: string): boolean {
   }
 }
 
-/** How hosts reach each other, by name. */
-export const addressesOf = ({ inventory }: OpenQueue): ReadonlyMap<string, string> =>
-  new Map(inventory.hosts.map(driverHost).map(({ name, address }) => [name, address]))
+/** How hosts reach each other, by name. Asks ssh_config only for the hosts of these places. */
+export async function addressesOf(
+  { inventory }: OpenQueue,
+  places: readonly Pick<BundlePlace, 'host'>[],
+  options: GlobalOptions,
+  context: CliContext,
+): Promise<ReadonlyMap<string, string>> {
+  const { hosts } = inventory
+  const placed = new Set(places.map(({ host }) => host))
+  const asked = hosts.filter(({ name, address }) => address === undefined && placed.has(name))
+  // Whoever connects reports what is wrong with it.
+  const endpoints = await resolveEndpoints(inventory, asked, endpointOptions(options, context)).catch(() => [])
+  return hostAddresses(hosts, endpoints)
+}
 
 /** Why hosts do not answer the scheduler: `m5: cannot connect …`. */
 export function downWords(queue: OpenQueue): readonly string[] {

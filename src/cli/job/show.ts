@@ -116,8 +116,9 @@ Examples:
     const why = whyWaiting(job, queue, nowMs)
     const values = Object.entries(queue.store.results.of(id))
     const { places, bundles } = 'places' in job.state ? job.state : {}
-    const byHand = places === undefined ? [] : handLinesOf({ ...job, places, bundles }, addressesOf(queue))
-    const warnings = preflightWords(job, queue)
+    const addresses = await addressesOf(queue, places ?? [], options, context)
+    const byHand = places === undefined ? [] : handLinesOf({ ...job, places, bundles }, addresses)
+    const warnings = preflightWords(job, addresses)
     const nodes = engineNodes(job, queue)
     if (options.json) {
       const metrics = values.length === 0 ? {} : { metrics: metricsJson(values) }
@@ -181,10 +182,10 @@ Examples:
 }
 
 /** What preflight found on the hosts of a launched job that started all the same. */
-export function preflightWords(job: Job, queue: OpenQueue): readonly string[] {
+export function preflightWords(job: Job, addresses: ReadonlyMap<string, string>): readonly string[] {
   const { state } = job
   if (!('places' in state) || state.places === undefined) return []
-  const found = preflightOf({ ...job, places: state.places, bundles: state.bundles }, addressesOf(queue))
+  const found = preflightOf({ ...job, places: state.places, bundles: state.bundles }, addresses)
   const groups = Map.groupBy(
     found.filter(({ gravity }) => gravity !== 'blocker'),
     ({ cause, hint }) => JSON.stringify([cause, hint]),

@@ -257,7 +257,7 @@ MUSTER_RANK and MUSTER_HOSTS are set as well.
     if (options.from === undefined) {
       const spec = await prepareJob(words, options, queue, context)
       if (options.dryRun && spec.engine !== undefined) return await tryOnEngine(spec, queue, options, context)
-      if (options.dryRun) return tryOut(spec, queue, options, context)
+      if (options.dryRun) return await tryOut(spec, queue, options, context)
       checkRoom(spec, queue, options, context)
       submit([spec])
     } else {
@@ -550,17 +550,18 @@ export function placeNow(spec: JobSpec, queue: OpenQueue, context: CliContext, p
   }
 }
 
-export function tryOut(
+export async function tryOut(
   spec: JobSpec,
   queue: OpenQueue,
-  { json, priority }: GlobalOptions & { readonly priority?: number },
+  options: GlobalOptions & { readonly priority?: number },
   context: CliContext,
-): number {
+): Promise<number> {
   const { stdout } = context
   noticeChanged(queue, context)
-  const { places, ring, why } = placeNow(spec, queue, context, priority)
-  const byHand = places === undefined ? [] : handLinesOf({ id: 0, attempt: 1, spec, places }, addressesOf(queue))
-  if (json)
+  const { places, ring, why } = placeNow(spec, queue, context, options.priority)
+  const addresses = await addressesOf(queue, places ?? [], options, context)
+  const byHand = places === undefined ? [] : handLinesOf({ id: 0, attempt: 1, spec, places }, addresses)
+  if (options.json)
     stdout.write(
       jsonLine(
         {

@@ -100,6 +100,7 @@ async function workQueue(options: WorkOptions, context: CliContext): Promise<num
   await driveQueue({
     queue,
     port: hosts,
+    addresses: hosts.addresses,
     engines: driverEngines(engines, hosts.ops),
     checkpoints: checkpointPort(hosts),
     proveStorage: hostStorage(inventory, hosts.ops, context),

@@ -14,7 +14,7 @@ import { LAUNCHERS } from '../../scheduler/launch/launchers.ts'
 import { slowFacts } from '../../scheduler/launch/preflight.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { type ConnectedHosts, connectHosts } from '../job/hosts.ts'
-import { addressesOf, readQueue } from '../job/open-queue.ts'
+import { readQueue } from '../job/open-queue.ts'
 import { COMMAND_WORDS, placeNow, prepareJob, type SubmitOptions, withJobOptions } from '../job/submit.ts'
 import { painterOf } from '../output/colour.ts'
 import { jsonLine, writeEvent } from '../output/json-lines.ts'
@@ -52,7 +52,7 @@ Exit codes: 0 no blocker, 1 a blocker or no room now, 4 a host could not be reac
     }
     using hosts = await connectHosts(queue.inventory, options, context)
     const launcher = findLauncher(kind, queue.inventory)
-    const interview = new Interview({ id: 0, attempt: 1, spec, places }, addressesOf(queue), launcher, hosts, context)
+    const interview = new Interview({ id: 0, attempt: 1, spec, places }, hosts.addresses, launcher, hosts, context)
     await interview.run(queue.store.id, queue.store.active())
     const findings = interview.findings()
     const order = interview.names

@@ -13,7 +13,7 @@ import { rankFailures } from '../../scheduler/launch/verdict.ts'
 import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { driverEngines, hostStorage, openEngines } from '../job/engines.ts'
-import { type ConnectedHosts, connectHosts } from '../job/hosts.ts'
+import { type ConnectedInventory, connectHosts } from '../job/hosts.ts'
 import { linkSpeedsOf, noticeScheduler, type OpenQueue, openQueue } from '../job/open-queue.ts'
 import { bundleFiles, findRank, OutputTail } from '../job/rank-logs.ts'
 import { formatRanks, type RankReadings, readRanks } from '../job/ranks.ts'
@@ -96,7 +96,7 @@ async function launch(words: readonly string[], options: LaunchVerbOptions, cont
   using queue = await openQueue(options, context)
   const { store } = queue
   const spec = await prepareJob(words, options, queue, context)
-  if (options.dryRun) return tryOut(spec, queue, options, context)
+  if (options.dryRun) return await tryOut(spec, queue, options, context)
   checkRoom(spec, queue, options, context)
   const submission = {
     spec,
@@ -130,7 +130,7 @@ async function launch(words: readonly string[], options: LaunchVerbOptions, cont
 /** Runs the scheduler until the signal, or stands by while another one runs. `say`: prints what went wrong. */
 export async function drive(
   queue: OpenQueue,
-  hosts: ConnectedHosts,
+  hosts: ConnectedInventory,
   context: CliContext,
   say = (text: string): void => void context.stderr.write(`muster: ${text}\n`),
 ): Promise<void> {
@@ -139,6 +139,7 @@ export async function drive(
   await driveQueue({
     queue,
     port: hosts,
+    addresses: hosts.addresses,
     engines: driverEngines(engines, hosts.ops),
     proveStorage: hostStorage(inventory, hosts.ops, context),
     signal: context.signal,
@@ -165,7 +166,7 @@ const RANKS_SHARE = 0.5
 class LaunchWatch {
   readonly #id: number
   readonly #queue: OpenQueue
-  readonly #hosts: ConnectedHosts
+  readonly #hosts: ConnectedInventory
   readonly #options: LaunchVerbOptions
   readonly #context: CliContext
   readonly #screen: LiveScreen
@@ -179,7 +180,13 @@ class LaunchWatch {
   /** Of each stream: the line whose end has not come yet. */
   readonly #unended = new Map<string, string>()
 
-  constructor(id: number, queue: OpenQueue, hosts: ConnectedHosts, options: LaunchVerbOptions, context: CliContext) {
+  constructor(
+    id: number,
+    queue: OpenQueue,
+    hosts: ConnectedInventory,
+    options: LaunchVerbOptions,
+    context: CliContext,
+  ) {
     this.#id = id
     this.#queue = queue
     this.#hosts = hosts
@@ -236,7 +243,7 @@ class LaunchWatch {
     }
     this.#tellWait()
     this.#tellStart()
-    for (const text of preflightWords(this.#job, this.#queue)) {
+    for (const text of preflightWords(this.#job, this.#hosts.addresses)) {
       const key = `${attempt} ${text}`
       if (this.#told.has(key)) continue
       this.#told.add(key)

@@ -78,7 +78,7 @@ export async function planRun(
     ...context,
     workingDirectory: record.directory,
   })
-  await refuseSecondTarget(record.target, words, options, source, context)
+  await refuseSecondTarget(record.target, words, options, source)
   const selection = defined({ exclude: options.exclude, stdinNames: record.stdinNames })
   const { inventory, hosts } = await selectNamed(source, record.target, selection, context)
   const failed = last === undefined ? undefined : new Set(last.failed)
@@ -130,9 +130,8 @@ async function refuseSecondTarget(
   words: readonly string[],
   { script }: RunVerbOptions,
   source: InventorySource,
-  { wordsAfterDashes = words.length }: CliContext,
 ): Promise<void> {
-  const before = words.slice(0, Math.max(0, words.length - wordsAfterDashes))
+  const before = words.slice(0, Math.max(0, words.indexOf('--')))
   if (before.length === 0 || script !== undefined) return
   const areHosts = await Promise.all(before.map((word) => isDeclared(word.replace(/^@/, ''), source)))
   if (!areHosts.every(Boolean)) return

@@ -71,6 +71,8 @@ Examples:
   muster run all --serial 2 -- ./update          two hosts at a time; asks after a failure (--yes: goes on)
   muster run m8 --until-ok --timeout 300 -- true wait until a host is back, for 5 minutes at most
 
+As with ssh, all that follows the first word of the command belongs to it, so Muster's own options come before it:
+muster run all --json uptime. A -- before the command is only needed if its first word starts with "-".
 Without a terminal, --serial stops after a batch with a failure and names the hosts where it did not start.
 Everything that the command started on the hosts is stopped after --timeout, after Ctrl-C, and when Muster itself ends.
 Exit codes: 0 all ok, 1 the command failed on a host, 4 a host could not be reached, 130 interrupted.

@@ -3,7 +3,7 @@ import type { HostCapacity } from '../model/resources.ts'
 /** A host that runs jobs, as hosts.yaml declares it. */
 export type DriverHost = {
   readonly name: string
-  /** How other hosts reach it. */
+  /** As declared, else its name. */
   readonly address: string
   /** As declared; undefined: asked of the host. */
   readonly cpuMilli?: number

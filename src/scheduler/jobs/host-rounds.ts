@@ -34,6 +34,8 @@ const SWEEP_REST_MS = 5_000
 export type RoundsOptions = {
   readonly store: JobStore
   readonly hosts: readonly DriverHost[]
+  /** How hosts reach each other, by name; undefined: as declared. */
+  readonly addresses?: ReadonlyMap<string, string>
   readonly port: JobHosts
   /** Those that hosts.yaml declares. */
   readonly engines?: readonly JobEngine[]
@@ -91,7 +93,7 @@ export class HostRounds implements Disposable {
     const { hosts, engines = [], store } = options
     this.#silence = new SilenceWatch(store.id)
     this.#metrics = new MetricReader(store.id, store.results.unread())
-    this.#addresses = new Map(hosts.map(({ name, address }) => [name, address]))
+    this.#addresses = options.addresses ?? new Map(hosts.map(({ name, address }) => [name, address]))
     this.#hosts = new Map(
       hosts.map((spec) => {
         const clock = new HostClock()

@@ -141,6 +141,14 @@ describe.skipIf(!canRun)('driving a queue', () => {
     expect('places' in state && state.places).toHaveLength(1)
   })
 
+  it('gives jobs the addresses at which hosts reach each other', async () => {
+    const gang = submit(spec('echo "$MASTER_ADDR $MUSTER_ADDRESSES" >>"$OUT/gang"', { bundles: 2 }))
+    const addresses = new Map(HOSTS.map(({ name }) => [name, `${name}.reached`]))
+    await drive(undefined, store, { addresses })
+    expect(kinds(gang)).toEqual(['done'])
+    expect(lines('gang')[0]).toMatch(/^(\S+\.reached) \1,\S+\.reached$/)
+  })
+
   it('stores the last metrics of each job, also of those that ran without a scheduler', async () => {
     const metrics = [{ name: 'loss' }, { name: 'acc', isMost: true }]
     const sweep = submit(spec('echo "loss=9"; echo "epoch $X loss=0.$X" && [ $X != 2 ]', { metrics }), {

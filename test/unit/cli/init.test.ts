@@ -1,10 +1,11 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
 import { SCHEMA_LINE } from '../../../src/inventory/new-hosts-yaml.ts'
+import { ROOT } from '../../support/console-options.ts'
 import { readInventory } from '../../support/hosts-yaml.ts'
 import { runMuster } from '../../support/run-muster.ts'
 
@@ -34,6 +35,14 @@ describe('muster init', () => {
       { name: 'm2', user: undefined, port: undefined },
       { name: '10.0.0.5', user: 'root', port: 2222 },
     ])
+  })
+
+  test('replaces the example of a checkout, but no file that was changed', async () => {
+    const file = join(directory, 'hosts.yaml')
+    copyFileSync(join(ROOT, 'hosts.yaml'), file)
+    expect((await run('m1')).messages).toContain('hosts.yaml: 1 host, m1')
+    expect((await run('m2')).messages).toContain('hosts.yaml already exists')
+    expect(namesIn(readFileSync(file, 'utf8'))).toEqual(['m1'])
   })
 
   test('writes nothing with --dry-run, which --output - replaces', async () => {

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { isExampleFile } from '../../../src/inventory/example-file.ts'
 import { expandAddress, InventoryError } from '../../../src/inventory/hosts-yaml.ts'
 import { type Inventory, resolveTarget } from '../../../src/inventory/inventory.ts'
 import { readInventory } from '../../support/hosts-yaml.ts'
@@ -88,7 +90,8 @@ describe('the example in the docs', () => {
   })
 })
 
-test("the repository's hosts.yaml lists only this machine", () => {
+test("the repository's hosts.yaml lists only this machine, and is known as the example", () => {
+  expect(isExampleFile(fileURLToPath(new URL('../../../hosts.yaml', import.meta.url)))).toBe(true)
   const { hosts } = readExample('hosts.yaml')
   expect(hosts.map(({ transport }) => transport)).toEqual(['local', 'local', 'local'])
 })

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -226,15 +226,28 @@ describe('the source of the inventory', () => {
       '192.0.2.1',
       'm1',
     ])
-    expect(await thrownBy(() => selectHosts(source(), 'm8,m10'))).toMatchObject({
-      message: expect.stringContaining('there is no host m8'),
-      hint: expect.stringContaining('user@host or host:port'),
-    })
+    const file = join(root, 'work/hosts.yaml')
+    const hint = `A machine outside ${file} is written as user@host or host:port; --hosts none leaves that file out.`
+    for (const target of ['m8,m10', 'm10,root@m1'])
+      expect(await thrownBy(() => selectHosts(source(), target))).toMatchObject({
+        message: `there is no host m10: neither ${file} nor ~/.ssh/config nor /etc/hosts names it`,
+        hint,
+      })
+    expect((await thrownBy(() => selectHosts(source(), 'm10'))).hint).toBe(hint)
     for (const name of ['m7', 'not.this', 'zzz'])
       expect((await thrownBy(() => selectHosts(source(), name))).message).toContain(`there is no host ${name}`)
     expect((await thrownBy(() => selectHosts(source(), 'loca1'))).message).toContain('did you mean local1')
     expect((await thrownBy(() => selectHosts(source(), 'local1,m8'))).message).toContain('there is no host m8')
     expect((await thrownBy(() => selectHosts(source('hosts.yaml'), 'm8'))).message).toContain('there is no host m8')
+  })
+
+  test('the example of a checkout refuses no other name, as if there were no file', async () => {
+    writeFileSync(join(root, 'work/hosts.yaml'), readFileSync(new URL('../../../hosts.yaml', import.meta.url)))
+    const selection = await selectHosts(source(), 'zzz,m8')
+    expect(selection.hosts.map(({ name }) => name)).toEqual(['zzz', 'm8'])
+    expect(namesForDns(selection, {}, source())).toEqual(['zzz', 'm8'])
+    expect((await selectHosts(source(), 'local1')).inventory.isExample).toBe(true)
+    expect((await thrownBy(() => selectHosts(source(), 'local4'))).message).toContain('did you mean local')
   })
 
   test('explains how to write a group when its bare name is given, and does not connect to it', async () => {

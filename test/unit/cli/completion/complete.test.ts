@@ -52,6 +52,12 @@ describe('options', () => {
     expect(await offered('--keep')).toBe('words: --keep')
   })
 
+  it('are those of a launcher of hosts.yaml, and none inside the command of the user', async () => {
+    expect(await offered('launch', 'accelerate', '--bund')).toBe('words: --bundles')
+    expect(await offered('launch', 'accelerate', 'train.py', '--bund')).toBe('files:')
+    expect(await offered('run', 'm8', 'diff', '--di')).toBe('files:')
+  })
+
   it('offer their choices as values, in both notations', async () => {
     expect(await offered('run', '--color', 'a')).toBe('words: auto always')
     expect(await offered('run', '--color=n')).toBe('words: --color=never')

@@ -88,7 +88,9 @@ describe('a word that nobody declared', () => {
   it('is refused beside a hosts.yaml, and without one is looked up in DNS only after a notice', async () => {
     expect(await run('zzz')).toEqual([
       2,
-      expect.stringMatching(/there is no host zzz\nA machine outside hosts.yaml is written as user@host or host:port/),
+      expect.stringContaining(
+        `there is no host zzz\nA machine outside ${join(directory, 'hosts.yaml')} is written as user@host or host:port`,
+      ),
     ])
     const notice = 'muster: not in hosts.yaml or ~/.ssh/config, so looked up in DNS: zzz[8-9]\n'
     expect((await run(...NONE, 'zzz8', 'zzz9'))[1]).toBe(

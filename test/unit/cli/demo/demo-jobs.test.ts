@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { demoResources, demoStudy, firstJobs, nextJob } from '../../../../src/cli/demo/demo-jobs.ts'
+import { demoHost, demoStudy, firstJobs, nextJob } from '../../../../src/cli/demo/demo-jobs.ts'
 import { driverHost } from '../../../../src/cli/job/declared-hosts.ts'
 import { findGang } from '../../../../src/scheduler/gangs/place-gang.ts'
 import { gangOf, occupy } from '../../../../src/scheduler/jobs/plan-jobs.ts'
@@ -8,12 +8,7 @@ import { spaceOf } from '../../../../src/scheduler/study/study.ts'
 
 const STEPS = 40
 
-const hostsOf = (count: number) =>
-  Array.from({ length: count }, (_, index) => ({
-    name: `m${index + 1}`,
-    number: index + 1,
-    resources: demoResources(index),
-  }))
+const hostsOf = (count: number) => Array.from({ length: count }, (_, index) => demoHost(`m${index + 1}`, index))
 
 /** Of the hosts with nothing on them. */
 function emptyCluster(count: number) {

@@ -3,12 +3,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { demoResources, formatHostsFile, musterCommand, STATE } from '../../../../src/cli/demo/demo-jobs.ts'
+import { demoHost, formatHostsFile, musterCommand, STATE } from '../../../../src/cli/demo/demo-jobs.ts'
+import { changedHosts, driverHost } from '../../../../src/cli/job/declared-hosts.ts'
 import { loadInventory } from '../../../../src/inventory/load-inventory.ts'
 
 const inventory = {
   cluster: 'demo',
-  hosts: ['m1', 'm2'].map((name, index) => ({ name, number: index + 1, resources: demoResources(index) })),
+  hosts: ['m1', 'm2'].map(demoHost),
   groups: new Map([['odd', ['m1']]]),
 }
 
@@ -28,6 +29,8 @@ describe('muster on hosts of the demo', () => {
     )
     expect(loaded.hosts.map(({ address }) => address)).toEqual(['demo.invalid', 'demo.invalid'])
     expect(loaded.groups).toEqual(inventory.groups)
+    // Otherwise each job that is submitted there would be told to start another scheduler.
+    expect(changedHosts(inventory.hosts.map(driverHost), loaded)).toBeUndefined()
   })
 
   it.each([

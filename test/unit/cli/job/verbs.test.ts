@@ -59,6 +59,28 @@ describe('muster job', () => {
     ])
   })
 
+  test('submit --dry-run shows the address of ssh_config where hosts.yaml has none', async () => {
+    writeFileSync(join(directory, 'hosts.yaml'), 'hosts: { m1: {}, m2: { address: 10.0.0.2 } }\n')
+    writeFileSync(join(directory, 'ssh'), '#!/bin/sh\necho hostname 10.0.0.1\n', { mode: 0o755 })
+    const words = [
+      'job',
+      'submit',
+      '--dry-run',
+      '--launch',
+      'torchrun',
+      '--bundles',
+      '2',
+      '--per-host',
+      '1',
+      '--',
+      'x.py',
+    ]
+    const environment = { HOME: directory, PATH: `${directory}:${process.env.PATH}` }
+    const { output, exitCode } = await runMuster(words, { directory, environment })
+    expect([exitCode, output]).toEqual([0, expect.stringContaining('10.0.0.1')])
+    expect(output).not.toMatch(/master_addr m1|rdzv_endpoint m1/)
+  })
+
   test('submit says which hosts an engine of the same file uses as well, unless --on chose them', async () => {
     const host = '{ transport: local, resources: { cpu: 4, memory: 8GiB } }'
     const slurm = 'slurm: { controller: c1, nodes: "n[1-2]" }\nray: { head: m1 }'
