@@ -61,7 +61,7 @@ const SSH_CONFIG = `## What comes from ssh_config
 
 If Muster finds a hosts.yaml without \`--hosts\`, a target may also be an alias in \`~/.ssh/config\` or a name in \`/etc/hosts\`. Other names are refused, because a mistyped one would be looked up in DNS: write \`user@host\` or \`host:port\`, or leave the file out with \`--hosts none\`. Where there is no hosts.yaml, \`muster m8 m9\` works with any name; a notice lists the names that are looked up in DNS. A word near the name of a verb (\`muster runn\`) is refused with the verb that was probably meant, unless a file declares it.
 
-Where OpenSSH is installed, Muster runs \`ssh -G\` for each host, so \`Match\`, \`Include\` and the system's file mean what they mean to ssh (\`Match exec\` runs its command, as with ssh); where it is not, Muster reads the same files itself. Muster passes it the host's name, with \`address\`, \`port\`, \`user\` and \`identity_file\` as options.
+Where OpenSSH is installed, Muster runs \`ssh -G\` for each host, so \`Match\`, \`Include\` and the system's file mean what they mean to ssh (\`Match exec\` runs its command, as with ssh); where it is not, Muster reads the same files itself. Muster passes it the host's name (or its \`ssh_alias\`), with \`address\`, \`port\`, \`user\` and \`identity_file\` as options.
 
 | ssh_config | Muster |
 | --- | --- |

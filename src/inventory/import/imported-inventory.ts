@@ -9,6 +9,7 @@ export type SourceFile = { readonly path: string; readonly text: string }
 
 /** The keys of a host that can be written without knowing the rest of the file, in hosts.yaml's own spelling. */
 export type ImportedHost = {
+  readonly ssh_alias?: string
   readonly address?: string
   readonly port?: number
   readonly user?: string
@@ -62,7 +63,9 @@ export class ImportedInventory {
     if (this.hosts.size >= MAX_NAMES) throw tooLarge(path, MAX_NAMES)
     const name = this.#freeName(wanted, host)
     if (name !== wanted) this.note(path, line, `${printable(wanted)} is called ${name} here`)
-    this.hosts.set(name, name === wanted || host.address !== undefined ? host : { address: wanted, ...host })
+    // What ssh_config says about the wanted name counts also under the other one.
+    const origin = isHostName(wanted) ? { ssh_alias: wanted } : { address: wanted }
+    this.hosts.set(name, name === wanted || host.address !== undefined ? host : { ...origin, ...host })
     this.#nameOf.set(identity, name)
     return name
   }

@@ -65,7 +65,7 @@ describe('clusterssh', () => {
     const result = await imported('clusterssh', { file: 'clusters' })
     expect(hostOf(result, 'web2.example.org')).toEqual({ name: 'web2.example.org', user: 'root', port: 2222 })
     expect(hostOf(result, 'web4')).toEqual({ name: 'web4' })
-    expect(hostOf(result, 'bob-web4')).toEqual({ name: 'bob-web4', address: 'web4', user: 'bob' })
+    expect(hostOf(result, 'bob-web4')).toEqual({ name: 'bob-web4', sshAlias: 'web4', user: 'bob' })
     expect(Object.fromEntries(result.inventory.groups)).toEqual({
       web: ['web1.example.org', 'web2.example.org', 'web3.example.org', 'web4', 'web5'],
       db: ['bob-web4', 'db01', 'db02'],
