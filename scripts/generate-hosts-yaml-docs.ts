@@ -54,7 +54,9 @@ There is no notation for the empty set. An empty expression, a glob that matches
 
 \`muster hosts --expand\`, \`--fold\`, \`--count\` and \`--split N\` are for scripts, like ClusterShell's \`nodeset\`: \`muster hosts --fold '@gpus!gpu02'\`. They connect to no host, look up no name, and also take names that are not in hosts.yaml. [What differs from ClusterShell](import.md#host-sets-of-clustershell), with the reasons.
 
-One expression can name at most 100,000 hosts. Muster writes sets in the same language: \`m[8-10] (3)\`. Shells give \`!\`, \`&\`, \`*\`, \`[\` and \`(\` a meaning of their own: put such a target in single quotes.
+One expression can name at most 100,000 hosts. Muster writes sets in the same language: \`m[8-10] (3)\`.
+
+Shells give \`!\`, \`&\`, \`*\`, \`[\` and \`(\` a meaning of their own: put such a target in single quotes, as in \`muster run 'm[8-10]' -- uptime\`. Without them zsh says \`no matches found\`, and bash passes on the names of files that match, if there are any. In zsh, \`alias muster='noglob muster'\` makes quotes around brackets unnecessary; but then \`*.conf\` in \`muster copy all *.conf /etc/app/\` is not expanded either.
 `
 
 const SSH_CONFIG = `## What comes from ssh_config
