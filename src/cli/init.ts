@@ -97,6 +97,7 @@ function hostsOf(words: readonly string[], known: SshAliases): ImportedInventory
       else inventory.addHost(name, known.get(name) ?? {}, 'init', 0)
     }
   }
+  inventory.settle()
   const [note] = inventory.notes.filter(({ text }) => !text.includes(' is called '))
   if (note !== undefined) throw new MusterError('usage', note.text.replace(' is left out:', ':'))
   return inventory

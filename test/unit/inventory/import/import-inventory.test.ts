@@ -81,6 +81,29 @@ describe('clusterssh', () => {
     ])
   })
 
+  test('gives the name to the host without a login, wherever it stands', async () => {
+    const text = 'lab h1 bob@h3:2222 amy@h3\ndb h3 h4 bob@h3:2222\nroot root@h5 bob@h5\n'
+    const result = await imported('clusterssh', { file: 'clusters', text })
+    expect(result.inventory.hosts.map(({ number: _, ...host }) => host)).toEqual([
+      { name: 'h1' },
+      { name: 'h3' },
+      { name: 'h4' },
+      { name: 'bob-h3-2222', sshAlias: 'h3', user: 'bob', port: 2222 },
+      { name: 'amy-h3', sshAlias: 'h3', user: 'amy' },
+      { name: 'h5', user: 'root' },
+      { name: 'bob-h5', sshAlias: 'h5', user: 'bob' },
+    ])
+    expect(Object.fromEntries(result.inventory.groups)).toMatchObject({
+      lab: expect.arrayContaining(['h1', 'bob-h3-2222', 'amy-h3']),
+      db: expect.arrayContaining(['h3', 'h4', 'bob-h3-2222']),
+    })
+    expect(result.notes).toEqual([
+      'clusters:1: h3 is called bob-h3-2222 here',
+      'clusters:1: h3 is called amy-h3 here',
+      'clusters:3: h5 is called bob-h5 here',
+    ])
+  })
+
   test('reads tags as clusters of their hosts', async () => {
     const result = await imported('clusterssh', { file: 'tags' })
     expect(Object.fromEntries(result.inventory.groups)).toEqual({ odd: ['h1'], first: ['h1'], even: ['h2'] })
