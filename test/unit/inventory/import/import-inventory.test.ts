@@ -184,6 +184,16 @@ describe('clusterssh', () => {
 })
 
 describe('clush', () => {
+  test('leaves out a group whose value is no host set', async () => {
+    const text = 'roles:\n  adm: h1\n  rack: { x: 1 }\n  list: [h2, [h3]]\n'
+    const { inventory, notes } = await imported('clush', { file: 'cl.yaml', text })
+    expect(Object.fromEntries(inventory.groups)).toEqual({ adm: ['h1'] })
+    expect(notes).toEqual([
+      'cl.yaml:3: group rack is left out: it is not a host set',
+      'cl.yaml:4: group list is left out: it is not a host set',
+    ])
+  })
+
   test('follows groups.conf to the local file and the YAML files, and runs no commands', async () => {
     const { inventory, notes } = await imported('clush', { file: 'clush/groups.conf' })
     const groups = Object.fromEntries([...inventory.groups].map(([name, members]) => [name, members.length]))
