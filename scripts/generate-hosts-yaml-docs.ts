@@ -54,14 +54,16 @@ There is no notation for the empty set. An empty expression, a glob that matches
 
 \`muster hosts --expand\`, \`--fold\`, \`--count\` and \`--split N\` are for scripts, like ClusterShell's \`nodeset\`: \`muster hosts --fold '@gpus!gpu02'\`. They connect to no host, look up no name, and also take names that are not in hosts.yaml. [What differs from ClusterShell](import.md#host-sets-of-clustershell), with the reasons.
 
-One expression can name at most 100,000 hosts. Muster writes sets in the same language: \`m[8-10] (3)\`. Shells give \`!\`, \`&\`, \`*\`, \`[\` and \`(\` a meaning of their own: put such a target in single quotes.
+One expression can name at most 100,000 hosts. Muster writes sets in the same language: \`m[8-10] (3)\`.
+
+Shells give \`!\`, \`&\`, \`*\`, \`[\` and \`(\` a meaning of their own: put such a target in single quotes, as in \`muster run 'm[8-10]' -- uptime\`. Without them zsh says \`no matches found\`, and bash passes on the names of files that match, if there are any. In zsh, \`alias muster='noglob muster'\` makes quotes around brackets unnecessary; but then \`*.conf\` in \`muster copy all *.conf /etc/app/\` is not expanded either.
 `
 
 const SSH_CONFIG = `## What comes from ssh_config
 
 If Muster finds a hosts.yaml without \`--hosts\`, a target may also be an alias in \`~/.ssh/config\` or a name in \`/etc/hosts\`. Other names are refused, because a mistyped one would be looked up in DNS: write \`user@host\` or \`host:port\`, or leave the file out with \`--hosts none\`. Where there is no hosts.yaml, \`muster m8 m9\` works with any name; a notice lists the names that are looked up in DNS. A word near the name of a verb (\`muster runn\`) is refused with the verb that was probably meant, unless a file declares it.
 
-Where OpenSSH is installed, Muster runs \`ssh -G\` for each host, so \`Match\`, \`Include\` and the system's file mean what they mean to ssh (\`Match exec\` runs its command, as with ssh); where it is not, Muster reads the same files itself. Muster passes it the host's name, with \`address\`, \`port\`, \`user\` and \`identity_file\` as options.
+Where OpenSSH is installed, Muster runs \`ssh -G\` for each host, so \`Match\`, \`Include\` and the system's file mean what they mean to ssh (\`Match exec\` runs its command, as with ssh); where it is not, Muster reads the same files itself. Muster passes it the host's name (or its \`ssh_alias\`), with \`address\`, \`port\`, \`user\` and \`identity_file\` as options.
 
 | ssh_config | Muster |
 | --- | --- |

@@ -27,10 +27,10 @@ export const verb: VerbCode = {
   help: `
 Examples:
   muster init                      the names in ~/.ssh/config, or what you type
-  muster init m[1-8] gpu1          these names
+  muster init 'm[1-8]' gpu1        these names
   muster init 'gpu*'               the names in ~/.ssh/config that match
   muster init root@10.0.0.[1-8]    addresses, with a user
-  muster init m[1-8] -o -          show the file, write nothing
+  muster init 'm[1-8]' -o -        show the file, write nothing
 
 Muster connects to no host and looks up no name. The file explains its keys; an
 existing file is replaced only with --yes. \`muster import\` reads files of other
@@ -47,7 +47,7 @@ tools.
       words = answer.length === 0 ? [...known.keys()] : answer
       if (words.length === 0)
         throw new MusterError('usage', 'no targets given, and ~/.ssh/config names no host', {
-          hint: 'Name the hosts: muster init m[1-8], or muster init root@10.0.0.5',
+          hint: "Name the hosts: muster init 'm[1-8]', or muster init root@10.0.0.5",
         })
     }
     const inventory = hostsOf(words, known)
@@ -99,6 +99,7 @@ function hostsOf(words: readonly string[], known: SshAliases): ImportedInventory
       else inventory.addHost(name, known.get(name) ?? {}, 'init', 0)
     }
   }
+  inventory.settle()
   const [note] = inventory.notes.filter(({ text }) => !text.includes(' is called '))
   if (note !== undefined) throw new MusterError('usage', note.text.replace(' is left out:', ':'))
   return inventory

@@ -14,8 +14,10 @@ export type Resources = {
 
 /** A machine as hosts.yaml or a target on the command line describes it, without ssh_config. */
 export type Host = {
-  /** The alias: unique, valid in a host set, and shown everywhere. */
+  /** Unique, valid in a host set, and shown everywhere. */
   readonly name: string
+  /** The name that ssh_config knows it by; undefined: `name`. */
+  readonly sshAlias?: string
   /** Its place in the inventory, from 1: the value of `%n` in commands and macros. */
   readonly number: number
   readonly address?: string

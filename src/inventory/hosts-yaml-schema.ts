@@ -204,7 +204,14 @@ export const hostFields = {
     about:
       "The DNS name or IP address to connect to. `%n` is the last number in the host's name without leading zeros, `%h` its name, `%%` a percent sign.",
     example: '"10.0.0.%n"',
-    fallback: "HostName of ssh_config, else the host's name",
+    fallback: "HostName of ssh_config, else `ssh_alias`, else the host's name",
+  },
+  ssh_alias: {
+    schema: located(text('name in ssh_config')),
+    about:
+      'The name under which ssh_config knows the host, as in `ssh ALIAS`: for a second entry with another user, for example. `%n`, `%h` and `%%` as in `address`.',
+    example: 'm8',
+    fallback: "the host's name",
   },
   ...connectionFields,
   labels: { schema: mapOf(label), about: 'Labels of your choice.', example: '{ rack: 3 }' },

@@ -30,7 +30,7 @@ type ConnectionKeys = NonNullable<HostsFile['defaults']>
 const recordOf = <T>(entries: readonly { readonly key: string; readonly value: T }[]): Record<string, T> =>
   Object.fromEntries(entries.map(({ key, value }) => [key, value]))
 
-/** Expands `%n` (last number in the name), `%h` (name) and `%%`; a result that begins with `!` is an error message. */
+/** Expands `%n` (last number in the name), `%h` (name) and `%%`; `wrong`: what follows the key and the template in an error message. */
 export function expandAddress(template: string, name: string): { address: string } | { wrong: string } {
   const number = /(\d+)\D*$/.exec(name)?.[1]?.replace(/^0+(?=\d)/, '')
   let wrong: string | undefined
@@ -138,16 +138,20 @@ class HostsFileBuilder {
     // A default jump host does not jump over itself.
     const hops = keys.jump?.value.flatMap((hop) => hop.split(',')).map((hop) => hop.trim())
     const jump = value.jump === undefined && hops?.includes(name) ? [] : hops?.filter((hop) => hop !== 'none')
-    const template = value.address
-    const expanded = template && expandAddress(template.value, name)
-    if (expanded && 'wrong' in expanded) {
-      this.#reader.fail(template.offset, `address ${printable(template.value)} ${expanded.wrong}`)
+    const expand = (key: 'address' | 'ssh_alias'): string | undefined => {
+      const template = value[key]
+      if (template === undefined) return undefined
+      const expanded = expandAddress(template.value, name)
+      if ('address' in expanded) return expanded.address
+      this.#reader.fail(template.offset, `${key} ${printable(template.value)} ${expanded.wrong}`)
+      return undefined
     }
     return {
       name,
       number: this.#names.length,
       ...defined({
-        address: expanded && 'address' in expanded ? expanded.address : undefined,
+        sshAlias: expand('ssh_alias'),
+        address: expand('address'),
         port: keys.port,
         user: keys.user,
         transport: keys.transport,

@@ -65,7 +65,7 @@ export async function loadInventory(source: InventorySource): Promise<Inventory>
         ? 'this needs a hosts.yaml, but --hosts is none'
         : `there is no ./${FILE_NAME} and no ${printable(configurationFile(source.env))}`,
       {
-        hint: `Name hosts on the command line (muster m[8-10]), give a file with --hosts, or make one with \`muster init\` or \`muster import\`.${importHint(source.env)}`,
+        hint: `Name hosts on the command line (muster 'm[8-10]'), give a file with --hosts, or make one with \`muster init\` or \`muster import\`.${importHint(source.env)}`,
       },
     )
   }

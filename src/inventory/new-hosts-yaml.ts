@@ -74,8 +74,8 @@ function withoutEmpty(groups: ImportedInventory['groups']): ReadonlySet<string> 
 /** ` { address: …, port: … }`, or nothing. */
 function formatHostKeys(host: ImportedHost): string {
   const entries = Object.entries(host).map(([key, value]) => {
-    // A percent sign begins a token in an address.
-    const written = key === 'address' ? String(value).replaceAll('%', '%%') : value
+    // A percent sign begins a token in these.
+    const written = key === 'address' || key === 'ssh_alias' ? String(value).replaceAll('%', '%%') : value
     return `${key}: ${typeof written === 'number' ? written : formatScalar(String(written))}`
   })
   return entries.length === 0 ? '' : ` { ${entries.join(', ')} }`

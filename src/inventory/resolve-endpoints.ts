@@ -310,7 +310,7 @@ class EndpointResolver {
   }
 
   #questionOf(host: Host): SshConfigQuestion {
-    const alias = bareName(host.name)
+    const alias = host.sshAlias ?? bareName(host.name)
     const base = this.#inventory.file === undefined ? '.' : dirname(this.#inventory.file)
     const { address, port, user } = host
     const identityFiles = host.identityFiles?.map((path) => (/^[~/$%]/.test(path) ? path : resolve(base, path)))

@@ -76,6 +76,13 @@ describe.each(Object.keys(SHELLS))('%s', (shell) => {
     await terminal.shows(/> ~\/bin\/muster fetch/)
   })
 
+  it.skipIf(!hasShell)('lists hosts in the order of their names', async () => {
+    const terminal = startShell(shell)
+    await terminal.shows(/^> ?$/m)
+    terminal.type('muster run m\t\t')
+    await terminal.shows(/m8\b.*\bm9/)
+  })
+
   it.skipIf(!hasShell)('completes file names where a verb takes a file', async () => {
     const terminal = startShell(shell)
     await terminal.shows(/^> ?$/m)

@@ -47,8 +47,10 @@ export async function complete(
     const isOpen = matching.length > 0 && matching.every(({ kind }) => kind === 'open')
     const isFile = found.length === 0 && lists.some(({ kind }) => kind === 'files')
     const kind = isFile ? 'files' : isOpen ? 'open' : 'words'
+    // zsh lists words with the same description on one line, in reverse.
+    const shown = (about: string): string => (shell === 'zsh' && about === HOST ? '' : about)
     const lines = found.map(([text, about]) =>
-      shell === 'bash' ? forBash(text.slice(cut)) : `${text}\t${clip(printable(about), LONGEST_ABOUT)}`,
+      shell === 'bash' ? forBash(text.slice(cut)) : `${text}\t${clip(printable(shown(about)), LONGEST_ABOUT)}`,
     )
     context.stdout.write(`${[kind, ...lines].join('\n')}\n`)
   } catch {

@@ -23,16 +23,17 @@ complete -o default -F _muster muster
 const ZSH = `#compdef muster
 _muster() {
   local -a lines found
-  local line kind
+  local line kind about
   lines=("\${(@f)$(\${\${(Q)words[1]}/#\\~/$HOME} --complete zsh "\${(@Q)words[2,CURRENT-1]}" "\${(Q)PREFIX}" 2> /dev/null)}")
   kind=$lines[1]
   shift lines
   [[ $kind == files ]] && { _files; return }
   for line in "\${lines[@]}"; do
-    [[ -n $line ]] && found+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}")
+    about=\${line#*$'\\t'}
+    [[ -n $line ]] && found+=("\${\${line%%$'\\t'*}//:/\\\\:}\${about:+:$about}")
   done
   (( $#found )) || return 1
-  if [[ $kind == open ]]; then _describe muster found -S ''; else _describe muster found; fi
+  if [[ $kind == open ]]; then _describe -V muster found -S ''; else _describe -V muster found; fi
 }
 if [[ $funcstack[1] == _muster ]]; then _muster; else compdef _muster muster; fi
 `

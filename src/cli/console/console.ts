@@ -52,7 +52,7 @@ export const verb: VerbCode = {
 Examples:
   muster                      all hosts of ./hosts.yaml
   muster m8 m9 m10            three hosts, from hosts.yaml or ~/.ssh/config
-  muster -l root m[8-10]      the same, as root
+  muster -l root 'm[8-10]'    the same, as root
   muster root@h1,h2:2222      no file needed
   muster lab.yaml gpu.yaml    two clusters, each a group: @lab, @gpu
   muster demo                 no hosts needed

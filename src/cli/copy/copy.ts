@@ -86,12 +86,12 @@ const sends = copyVerb(
     paths: 'local sources, then the destination on the hosts',
     done: 'copied',
     last: 'destination',
-    example: 'muster copy m[8-10] app.conf /etc/app/',
+    example: "muster copy 'm[8-10]' app.conf /etc/app/",
     help: `
 Examples:
   muster copy all app.conf /etc/app/             copy into a directory; the trailing slash creates it if missing
   muster copy @workers data model.bin /srv       directories and files, with modes and times
-  muster copy m[8-10] env.sh '.env-%h'           a different name on each host: %h name, %n number, %u user
+  muster copy 'm[8-10]' env.sh '.env-%h'         a different name on each host: %h name, %n number, %u user
   muster copy all --dry-run site/. /srv/www      show what copying the contents of site to /srv/www would change
 
 The destination works as in cp; without a leading slash it is in the home directory. Identical files (by SHA-256) are skipped.
@@ -145,7 +145,7 @@ export const fetch = copyVerb(
     paths: 'sources on the hosts, then a local directory',
     done: 'fetched',
     last: 'directory',
-    example: 'muster fetch m[8-10] /etc/hosts ./etc',
+    example: "muster fetch 'm[8-10]' /etc/hosts ./etc",
     help: `
 Examples:
   muster fetch all /etc/hosts ./etc              etc/m8/hosts, etc/m9/hosts, …

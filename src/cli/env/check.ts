@@ -22,7 +22,7 @@ export const verb: VerbCode = {
   help: `
 Examples:
   muster env check                packages, Python, C library, driver and image: what differs
-  muster env check --on m[8-9]    compare only these hosts
+  muster env check --on 'm[8-9]'  compare only these hosts
 
 Exit codes: 0 no differences except notes, 1 something differs or is unknown, 4 a host could not be reached.
 `,

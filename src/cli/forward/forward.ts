@@ -50,7 +50,7 @@ Examples:
   muster forward m8 9000:db:5432         port 9000 leads to db:5432, as m8 sees it
   muster forward ray --open              the Ray dashboard, on the head that hosts.yaml names
   muster forward m8 jupyter tensorboard  port 8888 and port 6006 of m8
-  muster forward m[8-10] 9100            a local port for each host
+  muster forward 'm[8-10]' 9100          a local port for each host
   muster forward m8 -R 9000:localhost:80 port 9000 of m8 leads to port 80 of this machine
   muster forward m8 -D 1080              a SOCKS 5 proxy; m8 resolves the names
 

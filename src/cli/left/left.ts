@@ -50,7 +50,7 @@ export const verb: VerbCode = {
   help: `
 Examples:
   muster left                      what Muster left on each host of hosts.yaml
-  muster left m[1-3] --remove      show the plan, ask, and remove it
+  muster left 'm[1-3]' --remove    show the plan, ask, and remove it
   muster left --remove --dry-run   show the plan only
   muster left --area jobs,copy     only these areas
   muster left --also /data         search /data for unfinished copies, too

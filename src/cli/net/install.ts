@@ -24,7 +24,7 @@ export const uninstall: VerbCode = {
   define: (command) => command.argument('[target]', 'hosts (default: all)'),
   help: `
 Examples:
-  muster net uninstall m[8-9] --dry-run
+  muster net uninstall 'm[8-9]' --dry-run
 `,
   async run(target: string | undefined, options: GlobalOptions, context: CliContext) {
     const { endpoints } = await selectEndpoints(target, options, context)

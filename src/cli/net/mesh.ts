@@ -55,7 +55,7 @@ export const verb: VerbCode = {
   help: `
 Examples:
   muster net mesh                              every pair of hosts, both directions, 5 s each
-  muster net mesh m[8-10] --time 10 --serial   one link at a time, with no load on the others
+  muster net mesh @gpus --time 10 --serial     one link at a time, with no load on the others
   muster net mesh @gpus --interface eth1       at the addresses of another interface (or --network 10.0.0.0/24)
   muster net mesh all --udp 100M               jitter and loss at this bit rate
   muster net mesh all --svg net.svg --csv net.csv

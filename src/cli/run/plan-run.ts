@@ -67,7 +67,7 @@ export async function planRun(
     last ??
     newRecord(target, words, options, environment, context, (await selectionOf(target, options, context)).stdinNames)
   if (record.command.length === 0 && record.script === undefined) {
-    throw new MusterError('usage', 'the command is missing', { hint: 'Example: muster run m[8-10] -- uptime' })
+    throw new MusterError('usage', 'the command is missing', { hint: "Example: muster run 'm[8-10]' -- uptime" })
   }
   const stdinPath = record.stdin
   if (stdinPath === '-' && record.stdinNames !== undefined) {
@@ -150,7 +150,7 @@ function newRecord(
 ): Omit<LastRun, 'failed'> {
   if (target === undefined) {
     throw new MusterError('usage', 'target and command are missing', {
-      hint: 'Example: muster run m[8-10] -- uptime',
+      hint: "Example: muster run 'm[8-10]' -- uptime",
     })
   }
   const { script, stdin, hosts } = options

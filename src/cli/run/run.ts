@@ -63,7 +63,7 @@ export const verb: VerbCode = {
 Examples:
   muster run all -- uptime                       lines as they come; on a terminal, equal output is folded
   muster run @workers --diff -- cat /etc/fstab   which hosts differ from the majority, and how
-  muster run m[8-10] --json -- nproc             one JSON object per host, output unchanged (docs/json.md)
+  muster run 'm[8-10]' --json -- nproc           one JSON object per host, output unchanged (docs/json.md)
   muster run all --script ./fix.py -- --force    a local script, run by the interpreter of its #! line
   muster run all --sudo -- systemctl restart x   ask for one password, and send it only to sudo's prompt
   muster run all -- 'echo %h is number %n'       %h %n %u: name, number and user of each host (%%h or --raw: unchanged)

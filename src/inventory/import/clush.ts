@@ -51,13 +51,15 @@ function readYamlGroups(
       inventory.note(file.path, yaml.lineOf(source), `${printable(source)} is not a group source`)
       return []
     }
-    return entriesOf(groups).map(([name, value]) => ({
-      source: source === plain ? '' : source,
-      name,
-      set: (Array.isArray(value) ? value : [value ?? '']).map(String).join(','),
-      path: file.path,
-      line: yaml.lineOf(source, name),
-    }))
+    return entriesOf(groups).flatMap(([name, value]) => {
+      const sets: readonly unknown[] = Array.isArray(value) ? value : [value ?? '']
+      const line = yaml.lineOf(source, name)
+      if (sets.some((set) => typeof set === 'object')) {
+        inventory.note(file.path, line, `group ${printable(name)} is left out: it is not a host set`)
+        return []
+      }
+      return [{ source: source === plain ? '' : source, name, set: sets.map(String).join(','), path: file.path, line }]
+    })
   })
 }
 

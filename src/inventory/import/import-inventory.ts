@@ -54,6 +54,7 @@ export async function importInventory({
   if (kind === undefined) inventory.note(source.file ?? '', 0, `read as ${format.name}`)
   const read: string[] = []
   await format.read({ ...source, isRecognised: kind === undefined, onRead: (path) => read.push(path) }, inventory)
+  inventory.settle()
   if (inventory.hosts.size === 0) {
     const where = read.length === 0 ? '' : ` in ${read.map(printable).join(', ')}`
     const notes = foldNotes(inventory.notes).map((note) => `\n${formatNote(note)}`)

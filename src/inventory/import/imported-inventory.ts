@@ -9,6 +9,7 @@ export type SourceFile = { readonly path: string; readonly text: string }
 
 /** The keys of a host that can be written without knowing the rest of the file, in hosts.yaml's own spelling. */
 export type ImportedHost = {
+  readonly ssh_alias?: string
   readonly address?: string
   readonly port?: number
   readonly user?: string
@@ -31,15 +32,19 @@ const MAX_EXPANDED = 10 * MAX_NAMES
 const tooLarge = (path: string, count: number): MusterError =>
   new MusterError('configuration', `${printable(path)} names more than ${count} hosts`)
 
+/** A host as the source has it, and where. */
+type Origin = { readonly wanted: string; readonly host: ImportedHost; readonly path: string; readonly line: number }
 type Group = { readonly hosts: Set<string>; readonly groups: Set<string> }
 
 export class ImportedInventory {
+  /** By names that are final after `settle`. */
   readonly hosts = new Map<string, ImportedHost>()
   readonly groups = new Map<string, Group>()
   readonly notes: ImportNote[] = []
   readonly #noted = new Set<string>()
   #expanded = 0
   readonly #nameOf = new Map<string, string>()
+  readonly #origins = new Map<string, Origin>()
   readonly #groupNameOf = new Map<string, string>()
 
   note(path: string, line: number, text: string): void {
@@ -49,7 +54,7 @@ export class ImportedInventory {
     this.notes.push({ path, line, text: printable(text) })
   }
 
-  /** Adds a machine, or finds it again; returns its name in hosts.yaml, or undefined if no valid name is possible. */
+  /** Adds a machine, or finds it again; returns its name until `settle`, or undefined if no valid name is possible. */
   addHost(wanted: string, host: ImportedHost, path: string, line: number): string | undefined {
     const problem = problemOf(wanted, host)
     if (problem !== undefined) {
@@ -61,10 +66,40 @@ export class ImportedInventory {
     if (known !== undefined) return known
     if (this.hosts.size >= MAX_NAMES) throw tooLarge(path, MAX_NAMES)
     const name = this.#freeName(wanted, host)
-    if (name !== wanted) this.note(path, line, `${printable(wanted)} is called ${name} here`)
-    this.hosts.set(name, name === wanted || host.address !== undefined ? host : { address: wanted, ...host })
+    this.hosts.set(name, host)
+    this.#origins.set(name, { wanted, host, path, line })
     this.#nameOf.set(identity, name)
     return name
+  }
+
+  /** When all is added: gives hosts their final names, and notes each that is not the one in the source. */
+  settle(): void {
+    const renamed = new Map<string, string>()
+    const others = new Set<string>()
+    // A host without a login of its own has its name before those that are the same host with one.
+    for (const [name, { wanted, host }] of this.#origins) {
+      const holder = this.#origins.get(wanted)
+      if (name === wanted || holder?.wanted !== wanted || hasLogin(host) || !hasLogin(holder.host)) continue
+      renamed.set(name, wanted)
+      const other = this.#freeName(wanted, holder.host, others)
+      others.add(other)
+      renamed.set(wanted, other)
+    }
+    const finalName = (name: string): string => renamed.get(name) ?? name
+    this.hosts.clear()
+    for (const [before, { wanted, host, path, line }] of this.#origins) {
+      const name = finalName(before)
+      if (name !== wanted) this.note(path, line, `${printable(wanted)} is called ${name} here`)
+      // What ssh_config says about the wanted name counts also under the other one.
+      const origin = isHostName(wanted) ? { ssh_alias: wanted } : { address: wanted }
+      this.hosts.set(name, name === wanted || host.address !== undefined ? host : { ...origin, ...host })
+    }
+    if (renamed.size === 0) return
+    for (const { hosts } of this.groups.values()) {
+      const names = [...hosts].map(finalName)
+      hosts.clear()
+      for (const name of names) hosts.add(name)
+    }
   }
 
   /** Adds a machine written as `[user@]host[:port]`, also to a group. */
@@ -126,13 +161,14 @@ export class ImportedInventory {
     return name
   }
 
-  #freeName(wanted: string, host: ImportedHost): string {
-    if (isHostName(wanted) && !this.hosts.has(wanted)) return wanted
+  #freeName(wanted: string, host: ImportedHost, others: ReadonlySet<string> = new Set()): string {
+    const taken = { has: (name: string) => this.hosts.has(name) || others.has(name) }
+    if (isHostName(wanted) && !taken.has(wanted)) return wanted
     const parts = isHostName(wanted) ? [host.user, wanted, host.port] : ['host', wanted]
     const joined = parts.filter((part) => part !== undefined).join('-')
     const plain = joined.replace(/[^\p{L}\p{N}_.-]+/gu, '-').slice(0, 200)
     // A valid host name, whatever remains of the user's or the host's name.
-    return freeName(isHostName(plain) ? plain : `host${plain}`, this.hosts)
+    return freeName(isHostName(plain) ? plain : `host${plain}`, taken)
   }
 }
 
@@ -141,6 +177,8 @@ function freeName(base: string, taken: { has(name: string): boolean }): string {
   for (let count = 2; taken.has(name); count += 1) name = `${base}-${count}`
   return name
 }
+
+const hasLogin = ({ user, port }: ImportedHost): boolean => user !== undefined || port !== undefined
 
 function problemOf(name: string, { address, port, user, jump, identity_file }: ImportedHost): string | undefined {
   if (!isAddress(name)) return 'it is not a host name'

@@ -49,9 +49,15 @@ export function quoteWord(text: BytePath): string {
 
 /** The partial file beside a target: a short name that is always the same, so that a later copy finds it. */
 export function partialOf(path: BytePath): BytePath {
-  const hash = createHash('sha256')
-    .update(bytesOf(baseName(path)))
-    .digest('hex')
-    .slice(0, 16)
+  return besides(path, baseName(path))
+}
+
+/** The mark beside a directory that is a copy of the directory `name` and not complete: no partial file has this name. */
+export function markOf(path: BytePath, name: BytePath): BytePath {
+  return besides(path, `${baseName(path)}/${name}`)
+}
+
+function besides(path: BytePath, hashed: BytePath): BytePath {
+  const hash = createHash('sha256').update(bytesOf(hashed)).digest('hex').slice(0, 16)
   return joinPath(parentOf(path), `.muster-${hash}`)
 }

@@ -1,6 +1,6 @@
 /** One host's part: directories, files (compared first), links, times. A file gets its name once its checksum is verified. */
 import { eachAtOnce } from '../../base/collections.ts'
-import { type BytePath, joinPath, parentOf, partialOf, showPath, withoutDash } from './byte-path.ts'
+import { type BytePath, joinPath, markOf, parentOf, partialOf, showPath, withoutDash } from './byte-path.ts'
 import { type Clash, describeClash, findRealClash } from './clashes.ts'
 import type { CopyAction } from './events.ts'
 import { type RemoteFiles, RemoteRefusal, reasonOf } from './remote-files.ts'
@@ -53,11 +53,18 @@ export class HostCopy {
   /** The user and group of new files there; undefined: not needed, or not known. */
   #owner: Owner | undefined
   readonly #sender: FileSender
+  #hasFailures = false
   #sending: Promise<void> = Promise.resolve()
 
   constructor(remote: RemoteFiles, task: CopyTask) {
     this.#remote = remote
-    this.#task = task
+    this.#task = {
+      ...task,
+      onFile: (path, action, ...rest) => {
+        this.#hasFailures ||= action === 'failed'
+        task.onFile(path, action, ...rest)
+      },
+    }
     this.#sender = new FileSender(remote, task)
   }
 
@@ -65,18 +72,36 @@ export class HostCopy {
   async run(): Promise<void> {
     const { destination, host, isDryRun, shared } = this.#task
     const path = withoutDash(destination.replace(/^~(?=\/|$)/, '.').replace(/(?<=.)\/+$/, ''))
-    const kind = (await this.#remote.call('D', path)) as DestinationKind
+    const mark = this.#markFor(path)
+    const marks = mark === undefined ? [] : [mark]
+    const kind = (await this.#remote.call('D', path, ...marks)) as DestinationKind
     const joined = isDryRun ? undefined : await shared?.join(this.#remote, path, kind)
     this.#target = joined?.target
     // For all hosts that share it, the destination is what it was before the first of them wrote.
     const { roots, base, isMissing } = await this.#findRoots(path, this.#target?.kind ?? kind)
     this.#roots = roots
-    if (joined === undefined) return await this.#copy(base, isMissing)
+    const copy = async (isFirst: boolean) => {
+      const isMarked = mark !== undefined && roots[0] === path && !isDryRun
+      if (isMarked) await this.#remote.call('begin', mark, isFirst ? 'yes' : 'no')
+      await this.#copy(base, isMissing)
+      // With failures, the same command also continues.
+      if (isMarked && !this.#hasFailures) await this.#remote.call('complete', mark)
+    }
+    if (joined === undefined) return await copy(true)
     const claim = async (file: CopySource) => (await this.#inspect(this.#pathOf(file), 'yes')).partialBytes
     await joined.target.write({ ...joined, host, remote: this.#remote, claim }, async (isFirst) => {
       if (!isFirst) await this.#remote.call('R', parentOf(base), base)
-      await this.#copy(base, isMissing)
+      await copy(isFirst)
     })
+  }
+
+  /** For one directory that gets a new name: what says until its end that it is incomplete, and no directory to copy into. */
+  #markFor(path: BytePath): BytePath | undefined {
+    const { tree, destination } = this.#task
+    const [name = '', ...others] = tree.names
+    const isNamed = name !== '' && others.length === 0 && !destination.endsWith('/')
+    const isDirectory = tree.entries.some(({ below, kind }) => below === '' && kind === 'directory')
+    return isNamed && isDirectory ? markOf(path, name) : undefined
   }
 
   async #copy(base: BytePath, isMissing: boolean): Promise<void> {

@@ -42,8 +42,8 @@ const FUNCTIONS = [
   // J PATH NAME...: the proof files that are seen in a directory of the path, each with the length of that directory's path.
   `J() { s=; d=$1; shift; while :; do for n in $(proofs "$d" "$@"); do s="$s$n \${#d}$NL"; done; up "$d" || break; done; r ok "$s"; }`,
   `Q() { unprove; r ok; }`,
-  // D PATH: the kind of a destination.
-  `D() { if [ -d "$1" ]; then r ok directory; elif [ -e "$1" ] || [ -L "$1" ]; then r ok other; else r ok none; fi; }`,
+  // D PATH [MARK]: the kind of a destination; none for a directory that is marked as incomplete.
+  `D() { if [ -d "$1" ]; then k=directory; [ -z "$2" ] || for o in "$2".*; do mine "$o" && k=none; done; r ok $k; elif [ -e "$1" ] || [ -L "$1" ]; then r ok other; else r ok none; fi; }`,
   // foreign PATH: a link of another account, which may lead anywhere. The user's own and root's are meant.
   `foreign() { [ -L "$1" ] && [ -z "$(find "$1" -prune '(' -user "$ME" -o -user 0 ')' 2>/dev/null)" ] && e="$1: ${FOREIGN_LINK}"; }`,
   // K PATH: makes a directory, writable.
@@ -54,8 +54,10 @@ const FUNCTIONS = [
   `B() { d=$1; while [ ! -d "$d" ]; do case $d in */*) d=\${d%/*}; d=\${d:-/};; *) d=.;; esac; done; if e=$(mkdir "$d/.muster-case.$NODE.$$" 2>&1); then k=no; [ -d "$d/.MUSTER-CASE.$NODE.$$" ] && k=yes; rmdir "$d/.muster-case.$NODE.$$"; r ok $k; else r err "$d: $e"; fi; }`,
   // mine FILE: a regular file of this user without a second link. In a directory of many users any name may be a link to somewhere else.
   `LAST=; ME=$(id -u); mine() { [ -f "$1" ] && [ ! -L "$1" ] && [ -n "$(find "$1" -prune -type f -links 1 -user "$ME" 2>/dev/null)" ]; }`,
+  // seen PATH: partial files of earlier copies are removed from its directory at the end.
+  `seen() { case $1 in */*) x=\${1%/*};; *) x=.;; esac; [ "$x" = "$LAST" ] || { LAST=$x; DIRS=$DIRS$x$NL; }; }`,
   // P PATH TEMPORARY CLAIM: kind and size of what is there, and the size of the partial file of an earlier copy, which this shell takes over. Then how the names end that other machines left.
-  `P() { if [ "$3" = yes ]; then case $2 in */*) x=\${2%/*};; *) x=.;; esac; [ "$x" = "$LAST" ] || { LAST=$x; DIRS=$DIRS$x$NL; }; fi; k='none 0'; if [ -L "$1" ]; then k='link 0'; elif [ -d "$1" ]; then k='directory 0'; elif [ -f "$1" ]; then k="file $(size "$1")"; elif [ -e "$1" ]; then k='special 0'; fi; p=0; for o in "$2.$NODE".*; do [ -f "$o" ] && [ ! -L "$o" ] || continue; q=\${o##*.}; [ "$q" = $$ ] || { kill -0 "$q" 2>/dev/null && continue; }; mine "$o" || continue; [ "$3" = yes ] && [ "$q" != $$ ] && { mv -f "$o" "$2.$NODE.$$" 2>/dev/null || continue; o="$2.$NODE.$$"; }; p=$(size "$o"); done; f=; [ "$3" != yes ] || for o in "$2".*; do case $o in "$2.$NODE".*|"$2.*"|*' '*) ;; *) f="$f \${o#"$2."}";; esac; done; r ok "$k $p$f"; }`,
+  `P() { [ "$3" != yes ] || seen "$2"; k='none 0'; if [ -L "$1" ]; then k='link 0'; elif [ -d "$1" ]; then k='directory 0'; elif [ -f "$1" ]; then k="file $(size "$1")"; elif [ -e "$1" ]; then k='special 0'; fi; p=0; for o in "$2.$NODE".*; do [ -f "$o" ] && [ ! -L "$o" ] || continue; q=\${o##*.}; [ "$q" = $$ ] || { kill -0 "$q" 2>/dev/null && continue; }; mine "$o" || continue; [ "$3" = yes ] && [ "$q" != $$ ] && { mv -f "$o" "$2.$NODE.$$" 2>/dev/null || continue; o="$2.$NODE.$$"; }; p=$(size "$o"); done; f=; [ "$3" != yes ] || for o in "$2".*; do case $o in "$2.$NODE".*|"$2.*"|*' '*) ;; *) f="$f \${o#"$2."}";; esac; done; r ok "$k $p$f"; }`,
   // adopt FILE TEMPORARY: takes over a partial file of another machine.
   `adopt() { if mine "$1" && mv -f "$1" "$2.$NODE.$$" 2>/dev/null; then r ok "$(size "$2.$NODE.$$")"; else r ok 0; fi; }`,
   // stale: runs at the end and removes partial files older than a week from the directories of this copy.
@@ -68,6 +70,9 @@ const FUNCTIONS = [
   `W() { X "$3" | { if [ "$1.$NODE.$$" = "$BAD" ]; then r err "$1: File exists"; elif e=$(dd of="$1.$NODE.$$" bs=${UNIT_BYTES} seek="$2" conv=notrunc 2>&1); then r ok; else r err "$e"; fi; cat >/dev/null; }; }`,
   // V TEMPORARY BYTES: writes a whole small file without starting a program.
   `V() { t="$1.$NODE.$$"; if [ -e "$t" ] || [ -L "$t" ]; then rm -f "$t"; fi; set -C; if { printf %s "$2" >"$t"; } 2>/dev/null; then r ok; else e=$({ printf %s "$2" >"$t"; } 2>&1); r err "$e"; fi; set +C; }`,
+  // begin MARK FIRST: marks a directory as incomplete (the first host that writes it: in place of the marks of earlier copies). complete MARK: removes the marks of this machine.
+  `begin() { [ "$2" != yes ] || for o in "$1".*; do mine "$o" && rm -f "$o"; done; V "$1" '' >/dev/null; r ok; }`,
+  `complete() { seen "$1"; for o in "$1.$NODE".*; do mine "$o" && rm -f "$o"; done; r ok; }`,
   // Y TEMPORARY UNITS: the checksum of the beginning of a partial file.
   `Y() { S "$1.$NODE.$$" "$2"; }`,
   // C TEMPORARY UNITS: truncates a partial file.

@@ -324,7 +324,7 @@ export class BringUpWork implements Disposable {
     if (!this.#isClosed) this.#context.change(() => ({ bringUp: this.#view }))
   }
 
-  /** Ages count up, here and in the header. */
+  /** Ages count up. */
   tick(): void {
     const { clock } = this.#context
     const oldest = oldestFactMs(this.#view)

@@ -2,7 +2,7 @@
 
 import { counted } from '../../base/counted.ts'
 import { clip, clipName, textWidth } from '../../base/text-width.ts'
-import { ageText } from '../../base/time-text.ts'
+import { timeText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { oldestFactMs } from '../bring-up/bring-up-view.ts'
 import type { BarPart } from '../components/layout-dialog.ts'
@@ -131,7 +131,7 @@ function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: R
   }
   const oldest = oldestFactMs(state.bringUp)
   if (oldest !== undefined && length === 'full')
-    parts.push({ text: ` bring-up checked ${ageText(state.clockMs - oldest)} ago `, colour: theme.muted })
+    parts.push({ text: ` bring-up checked ${timeText(oldest, state.clockMs)} `, colour: theme.muted })
   for (const { id, key, title } of TABS) {
     const isCurrent = state.tab === id
     if ((length === 'name' || length === 'alone') && !isCurrent) continue

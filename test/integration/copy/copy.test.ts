@@ -398,6 +398,37 @@ describe('copying to hosts', () => {
     expect(readFileSync(join(target, 'big')).equals(bytes)).toBe(true)
   })
 
+  it('continues an interrupted copy of a directory to a new name, and copies into it once it is complete', async () => {
+    const names = ['a', 'b', 'c', 'd']
+    for (const name of names) writeFileSync(join(source, name), randomBytes(3_000_000))
+    const target = join(directory, 'target')
+    const cut = new AbortController()
+    const endpoint = embeddedEndpoints(embedded)[0]!
+    const first = await copy([endpoint], [source], () => target, {
+      signal: cut.signal,
+      onEvent: (event) => event.type === 'file' && cut.abort(),
+    })
+    expect(first.result('m1')).toMatchObject({ outcome: 'cancelled' })
+    const planned = await copy([endpoint], [source], () => target, { isDryRun: true })
+    expect(planned.events).toContainEqual(expect.objectContaining({ path: `${target}/d`, action: 'would-copy' }))
+    const other = join(directory, 'other')
+    mkdirSync(other)
+    await copy([endpoint], [other], () => target)
+    expect(readdirSync(target)).toContain('other')
+    rmSync(join(target, 'other'), { recursive: true })
+    // A failure is no end either.
+    mkdirSync(join(target, 'd', 'in-the-way'), { recursive: true })
+    const second = await copy([endpoint], [source], () => target)
+    expect(second.result('m1')).toMatchObject({ outcome: 'failed', failed: 1 })
+    rmSync(join(target, 'd'), { recursive: true })
+    const third = await copy([endpoint], [source], () => target)
+    expect(third.result('m1')).toMatchObject({ outcome: 'ok', copied: 1, identical: 3 })
+    expect(readdirSync(target).sort()).toEqual(names)
+    expect(readdirSync(directory).sort()).toEqual(['other', 'source', 'target'])
+    await copy([endpoint], [source], () => target)
+    expect(readdirSync(target).sort()).toEqual([...names, 'source'])
+  })
+
   /** Partial files in a directory that other copies left: those that go, and those that stay with the file of the user. */
   const leavePartials = (target: string) => {
     const ended = spawnSync('true').pid

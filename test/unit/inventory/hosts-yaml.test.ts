@@ -191,7 +191,7 @@ describe('an invalid file', () => {
       'a key that is like none',
       'hosts: { m1: { xyzzy: 1 } }',
       [
-        '1:16: unknown key xyzzy in m1; known here: address, user, port, transport, jump, identity_file, forward_agent, persist, shell, resources, labels',
+        '1:16: unknown key xyzzy in m1; known here: address, ssh_alias, user, port, transport, jump, identity_file, forward_agent, persist, shell, resources, labels',
       ],
     ],
     ['a wrong type', 'hosts: { m1: { port: "22" } }', ['1:22: port must be a port from 1 to 65535, not the text 22']],

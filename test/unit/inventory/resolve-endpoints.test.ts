@@ -178,6 +178,15 @@ describe('hosts.yaml over ssh_config', () => {
     })
   })
 
+  test('a second entry for a name of ssh_config is reached as the first one, with its own user', async () => {
+    const [first, second] = await endpointsFrom(
+      'hosts: { chained: , root-chained: { ssh_alias: chained, user: root } }',
+    )
+    expect(second).toEqual({ ...first, host: 'root-chained', number: 2, alias: 'chained', user: 'root' })
+    expect(second).toMatchObject({ address: '10.0.0.7', port: 2207, hostKeyAlias: 'seven' })
+    expect(second?.jump).not.toEqual([])
+  })
+
   test('jump hosts of the inventory keep their own route', async () => {
     const endpoints = await endpointsFrom(`hosts:
   far: { jump: [middle, "bob@last:99"] }

@@ -65,7 +65,7 @@ describe('clusterssh', () => {
     const result = await imported('clusterssh', { file: 'clusters' })
     expect(hostOf(result, 'web2.example.org')).toEqual({ name: 'web2.example.org', user: 'root', port: 2222 })
     expect(hostOf(result, 'web4')).toEqual({ name: 'web4' })
-    expect(hostOf(result, 'bob-web4')).toEqual({ name: 'bob-web4', address: 'web4', user: 'bob' })
+    expect(hostOf(result, 'bob-web4')).toEqual({ name: 'bob-web4', sshAlias: 'web4', user: 'bob' })
     expect(Object.fromEntries(result.inventory.groups)).toEqual({
       web: ['web1.example.org', 'web2.example.org', 'web3.example.org', 'web4', 'web5'],
       db: ['bob-web4', 'db01', 'db02'],
@@ -78,6 +78,29 @@ describe('clusterssh', () => {
       'clusters:7: clusters is a setting of ClusterSSH',
       'clusters:8: -oX=1 is left out: it is not [user@]host[:port]',
       'clusters:8: a;b is left out: it is not [user@]host[:port]',
+    ])
+  })
+
+  test('gives the name to the host without a login, wherever it stands', async () => {
+    const text = 'lab h1 bob@h3:2222 amy@h3\ndb h3 h4 bob@h3:2222\nroot root@h5 bob@h5\n'
+    const result = await imported('clusterssh', { file: 'clusters', text })
+    expect(result.inventory.hosts.map(({ number: _, ...host }) => host)).toEqual([
+      { name: 'h1' },
+      { name: 'h3' },
+      { name: 'h4' },
+      { name: 'bob-h3-2222', sshAlias: 'h3', user: 'bob', port: 2222 },
+      { name: 'amy-h3', sshAlias: 'h3', user: 'amy' },
+      { name: 'h5', user: 'root' },
+      { name: 'bob-h5', sshAlias: 'h5', user: 'bob' },
+    ])
+    expect(Object.fromEntries(result.inventory.groups)).toMatchObject({
+      lab: expect.arrayContaining(['h1', 'bob-h3-2222', 'amy-h3']),
+      db: expect.arrayContaining(['h3', 'h4', 'bob-h3-2222']),
+    })
+    expect(result.notes).toEqual([
+      'clusters:1: h3 is called bob-h3-2222 here',
+      'clusters:1: h3 is called amy-h3 here',
+      'clusters:3: h5 is called bob-h5 here',
     ])
   })
 
@@ -161,6 +184,16 @@ describe('clusterssh', () => {
 })
 
 describe('clush', () => {
+  test('leaves out a group whose value is no host set', async () => {
+    const text = 'roles:\n  adm: h1\n  rack: { x: 1 }\n  list: [h2, [h3]]\n'
+    const { inventory, notes } = await imported('clush', { file: 'cl.yaml', text })
+    expect(Object.fromEntries(inventory.groups)).toEqual({ adm: ['h1'] })
+    expect(notes).toEqual([
+      'cl.yaml:3: group rack is left out: it is not a host set',
+      'cl.yaml:4: group list is left out: it is not a host set',
+    ])
+  })
+
   test('follows groups.conf to the local file and the YAML files, and runs no commands', async () => {
     const { inventory, notes } = await imported('clush', { file: 'clush/groups.conf' })
     const groups = Object.fromEntries([...inventory.groups].map(([name, members]) => [name, members.length]))
