@@ -97,7 +97,7 @@ describe('files that another user could have written', () => {
     [
       'measurements',
       ['net'],
-      () => keepMesh(environment, { links: [], pings: [] } as never, 'x', 0, { addresses: {} }),
+      () => keepMesh(environment, { hosts: [], links: [], pings: [] } as never, 'x', 0, { addresses: {} }),
     ],
   ])('are not used for %s', (_, names, use) => {
     const directory = made('state', 'muster', ...names)
