@@ -82,7 +82,7 @@ export function createConsoleNetTests(
         takeNfsEvent(record, event)
         changed()
       }
-      await measureNfs(record.host, options, { hosts, signal, onEvent })
+      await measureNfs(record.host, options, { hosts, signal, clock: systemClock, onEvent })
       return concludeTest(environment, nfsTest(record, now()), now())
     },
     keptResults: () => resultPaths(environment),

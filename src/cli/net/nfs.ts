@@ -1,4 +1,5 @@
 /** `muster net nfs HOST [DIRECTORY]`: throughput and latency of an NFS mount, from its client. */
+import { systemClock } from '../../base/clock.ts'
 import { MusterError } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
@@ -9,6 +10,7 @@ import {
   newNfsRecord,
   nfsPlace,
   nfsSummary,
+  silentText,
   takeNfsEvent,
 } from '../../ops/net/nfs/measure-nfs.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
@@ -50,6 +52,7 @@ Exit codes: 0 measured, 1 could not be measured, 4 the host could not be reached
       {
         hosts: opened.hosts,
         signal,
+        clock: systemClock,
         onEvent(event) {
           const rate = takeNfsEvent(record, event)
           if (event.type === 'failed') failure = event
@@ -59,6 +62,7 @@ Exit codes: 0 measured, 1 could not be measured, 4 the host could not be reached
             stdout.write(
               `${event.does === 'write' ? record.writes.length : record.reads.length} s  ${event.does}  ${formatBytes(rate)}/s\n`,
             )
+          else if (event.type === 'silent') stderr.write(`muster: ${event.host}: ${printable(silentText(record))}\n`)
           else if (event.type === 'failed') stderr.write(`muster: ${event.host}: ${printable(event.reason)}\n`)
         },
       },
@@ -87,6 +91,8 @@ function nfsEvent(event: NfsEvent): object {
       return { ...event, type: 'nfs-small-file' }
     case 'cached':
       return { ...event, type: 'nfs-cached' }
+    case 'silent':
+      return { ...event, type: 'nfs-silent' }
     case 'failed':
       return { type: 'nfs-failed', host: event.host, isAway: event.isAway, reason: event.reason }
   }

@@ -122,6 +122,10 @@ export const nfs = output(
   }),
   line('nfs-small-file', 'The time for a small file.', { host: text, ms: number, time }),
   line('nfs-cached', "Reads cannot bypass the client's cache.", { host: text, time }),
+  line('nfs-silent', 'Nothing was finished for 5 s: the server does not answer, or is very slow.', {
+    host: text,
+    time,
+  }),
   line('nfs-failed', 'It could not be measured.', { host: text, isAway: flag, reason: text, time }),
   finding,
 )

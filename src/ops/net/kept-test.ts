@@ -84,6 +84,9 @@ export function seriesOf({ kind, record }: KeptTest): readonly TestSeries[] {
   ]
 }
 
+/** Whether anything was measured. */
+export const hasValues = (test: KeptTest): boolean => seriesOf(test).some(({ values }) => values.length > 0)
+
 export function formatValue(value: number, unit: SeriesUnit): string {
   return unit === 'bit/s' ? formatBitRate(value) : unit === 'ms' ? formatMs(value) : `${formatBytes(value)}/s`
 }
@@ -129,7 +132,7 @@ export function concludeTest(environment: Environment, test: KeptTest, nowMs: nu
   const last = lastTest(environment, test)
   const findings = [...judgeTest(test), ...(last === undefined ? [] : compareTests(test, last, nowMs))]
   const conclusion = { test, findings, last }
-  if (seriesOf(test).every(({ values }) => values.length === 0)) return { ...conclusion, problem: undefined }
+  if (!hasValues(test)) return { ...conclusion, problem: undefined }
   try {
     keepResult(environment, test.kind, test.time, test)
     return { ...conclusion, problem: undefined }

@@ -3,7 +3,7 @@ import { sentenceOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { testSummary } from '../../ops/net/format-test.ts'
-import type { TestConclusion } from '../../ops/net/kept-test.ts'
+import { hasValues, type TestConclusion } from '../../ops/net/kept-test.ts'
 import { LazyLineChart } from '../charts/lazy-line-chart.ts'
 import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
 import { commandOf, keyTable } from '../keys/key-table.ts'
@@ -25,11 +25,14 @@ export function liveTestKeys(
     (isMeasuring: boolean) =>
     ({ network }: ConsoleState): boolean =>
       network[id]?.isMeasuring === isMeasuring
-  const isConcluded = ({ network }: ConsoleState): boolean => network[id]?.conclusion !== undefined
+  const isMeasured = ({ network }: ConsoleState): boolean => {
+    const test = network[id]?.conclusion?.test
+    return test !== undefined && hasValues(test)
+  }
   return keyTable<ConsoleState>()(
     ['stop', 'Esc q Ctrl-c c', 'stop', `${name}: stop measuring${help.stop}.`, on(true)],
     ['leave', 'Esc q', 'hosts', `${name}: go back to the table of hosts.`, on(false)],
-    ['write', 'w', 'write', `${name}: write the result as SVG or CSV.`, isConcluded],
+    ['write', 'w', 'write', `${name}: write the result as SVG or CSV.`, isMeasured],
     ['again', 'r', 'repeat', `${name}: measure ${help.again} again.`, on(false)],
     ['other', help.otherKey, help.other, `${name}: measure ${help.other}.`, on(false)],
     ['results', 'v', 'results', `${name}: list the kept results.`, on(false)],

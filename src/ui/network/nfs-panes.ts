@@ -3,7 +3,7 @@ import { defined } from '../../base/defined.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
 import { formatMs } from '../../ops/net/mesh/link.ts'
-import { type NfsRecord, nfsPlace } from '../../ops/net/nfs/measure-nfs.ts'
+import { type NfsRecord, nfsPlace, silentText } from '../../ops/net/nfs/measure-nfs.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect } from '../compositor/scene.ts'
 import { documentOf, type Row, rowsPane, splitColumns, splitRows, wrapRows } from '../rows/rows-pane.ts'
 import { conclusionRows } from './conclusion-rows.ts'
@@ -25,6 +25,9 @@ export function nfsPanes(run: LiveRun<NfsRecord>, { rect, theme, chart }: PaneCo
     ...wrapRows(printable(nfsPlace(record)), columns, ' ', boldStyle(theme.accent)),
     ...conclusionRows(run, columns, theme),
     ...(isMeasuring ? [[{ text: ` ${phaseOf(record)}`, style: mutedStyle(theme) }]] : []),
+    ...(isMeasuring && record.isSilent
+      ? wrapRows(printable(silentText(record)), columns, ' ', boldStyle(theme.warning))
+      : []),
   ]
   // Without values there is nothing to chart, and the text says why.
   const isEmpty = !isMeasuring && [writes, reads, smallFiles].every(({ length }) => length === 0)

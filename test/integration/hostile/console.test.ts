@@ -109,7 +109,11 @@ small 512 bytes (512B) copied, 0.004000 seconds, 125.0KB/s
       const events: NfsEvent[] = []
       const directory = choice.one([undefined, '/data', '/with space'])
       const signal = new AbortController().signal
-      await measureNfs('m2', { directory, seconds: 1 }, { hosts, signal, onEvent: (event) => void events.push(event) })
+      await measureNfs(
+        'm2',
+        { directory, seconds: 1 },
+        { hosts, signal, clock: new ManualClock(), onEvent: (event) => void events.push(event) },
+      )
       if (events.length > 100_010) throw new Error(`${events.length} events`)
       const record = newNfsRecord('m2')
       for (const event of events) {

@@ -4,9 +4,12 @@
  * on the server itself. Everything is written to a new directory there, which is removed at the end.
  */
 
+import { onAbort } from '../../../base/abort.ts'
+import type { Clock } from '../../../base/clock.ts'
 import { counted } from '../../../base/counted.ts'
 import { formatBytes } from '../../../base/format-bytes.ts'
 import { shellQuote } from '../../../base/shell-quote.ts'
+import { ageText } from '../../../base/time-text.ts'
 import { type OpsHosts, reasonOfResult } from '../../kernel/host-port.ts'
 import { isNfs, type Mount, parseMounts, versionOf } from '../../nfs/mounts.ts'
 import { formatOutcome } from '../../run/outcome.ts'
@@ -21,6 +24,8 @@ const MOST_BLOCKS = 16
 const SMALL_FILES = 20
 /** Added to the requested time, so that a slow server can finish its last block. */
 const SLACK_S = 60
+/** A block takes this long only on very slow storage. */
+const SILENT_MS = 5_000
 const MOST_VALUES = 100_000
 
 export type NfsMount = { readonly point: string; readonly source: string; readonly version?: string }
@@ -50,13 +55,20 @@ export type NfsEvent =
   | { readonly type: 'small-file'; readonly host: string; readonly ms: number }
   /** Reads cannot bypass the client's cache, so they may only measure its memory. */
   | { readonly type: 'cached'; readonly host: string }
+  /** Nothing was finished for some seconds. */
+  | { readonly type: 'silent'; readonly host: string }
   | { readonly type: 'failed'; readonly host: string; readonly isAway: boolean; readonly reason: string }
 
-export type NfsContext = { readonly hosts: OpsHosts; readonly signal: AbortSignal; onEvent(event: NfsEvent): void }
+export type NfsContext = {
+  readonly hosts: OpsHosts
+  readonly signal: AbortSignal
+  readonly clock: Clock
+  onEvent(event: NfsEvent): void
+}
 
 /** Resolves at the end, or after the signal. */
 export async function measureNfs(host: string, options: NfsOptions, context: NfsContext): Promise<void> {
-  const { hosts, signal, onEvent } = context
+  const { hosts, signal, clock, onEvent } = context
   const listed = await hosts.exec(host, 'cat /proc/mounts', { timeoutMs: MOUNTS_TIMEOUT_MS, signal, isBrief: true })
   const fail = (reason: string, isAway = false): void => onEvent({ type: 'failed', host, isAway, reason })
   if (listed.outcome.kind !== 'exit')
@@ -65,19 +77,42 @@ export async function measureNfs(host: string, options: NfsOptions, context: Nfs
   const directory = options.directory ?? mounts.find(isNfs)?.point
   if (directory === undefined) return fail('it has no NFS mount; to measure another directory, name it')
   if (!directory.startsWith('/')) return fail('the directory must be an absolute path')
-  onEvent({ type: 'directory', host, directory, mount: mountOf(mounts, directory) })
+  const mount = mountOf(mounts, directory)
+  const tell = () => onEvent({ type: 'directory', host, directory, mount })
+  // Of another directory nothing is known until something was written there.
+  let isTold = mount !== undefined
+  if (isTold) tell()
   const reader = new NfsReader()
+  let lastMs = clock.now()
+  const silence = () => clock.after(SILENT_MS, () => onEvent({ type: 'silent', host }))
+  let silent = silence()
+  let silentMs = 0
+  using _abort = onAbort(signal, () => {
+    silentMs = clock.now() - lastMs
+  })
   const result = await hosts.exec(host, measureScript(directory, options.seconds), {
     timeoutMs: (2 * options.seconds + SLACK_S) * 1000,
     signal,
     onOutput(stream, text) {
-      if (stream === 'stdout') for (const event of reader.push(text)) onEvent({ ...event, host })
+      if (stream !== 'stdout') return
+      silent[Symbol.dispose]()
+      silent = silence()
+      lastMs = clock.now()
+      if (!isTold) tell()
+      isTold = true
+      for (const event of reader.push(text)) onEvent({ ...event, host })
     },
   })
+  silent[Symbol.dispose]()
   const { outcome } = result
+  if (silentMs >= SILENT_MS) fail(`stopped after ${ageText(silentMs)} without an answer from ${storageOf(mount)}`)
   if (signal.aborted || (outcome.kind === 'exit' && outcome.code === 0)) return
   fail(reasonOfResult({ ...result, stdout: new Uint8Array() }, formatOutcome), outcome.kind === 'unreachable')
 }
+
+/** What a measurement waits for. */
+const storageOf = (mount: NfsMount | undefined): string =>
+  mount === undefined ? 'its disk' : `the server ${mount.source.replace(/:\/.*$/, '')}`
 
 /** The NFS mount that a directory is on: the deepest mount above it, the last one there. */
 function mountOf(mounts: readonly Mount[], directory: string): NfsMount | undefined {
@@ -109,8 +144,10 @@ export const REMOVE_MEASURED = `remove() {
 function measureScript(directory: string, seconds: number): string {
   const file = shellQuote(`${directory}/.muster-nfs-XXXXXXXX`)
   const block = `bs=${BLOCK_BYTES / 4} count=4`
+  const missing = shellQuote(`there is no directory ${directory}`)
   return `LC_ALL=C; export LC_ALL
 cd / || exit 1
+[ -d ${shellQuote(directory)} ] || { echo ${missing} >&2; exit 1; }
 ${REMOVE_MEASURED}
 for old in ${shellQuote(directory)}/.muster-nfs-????????; do
   [ -z "$(find "$old" -prune -type d -user "$(id -u)" -mmin +60 2> /dev/null)" ] || remove "$old"
@@ -180,6 +217,7 @@ export type NfsRecord = {
   directory: string | undefined
   mount: NfsMount | undefined
   isCached: boolean
+  isSilent: boolean
   /** Bytes a second, second by second. */
   readonly writes: number[]
   readonly reads: number[]
@@ -195,6 +233,7 @@ export const newNfsRecord = (host: string): NfsRecord => ({
   directory: undefined,
   mount: undefined,
   isCached: false,
+  isSilent: false,
   writes: [],
   reads: [],
   smallFiles: [],
@@ -204,6 +243,7 @@ export const newNfsRecord = (host: string): NfsRecord => ({
 
 /** Returns the rate of the second that a block has completed. */
 export function takeNfsEvent(record: NfsRecord, event: NfsEvent): number | undefined {
+  record.isSilent = event.type === 'silent'
   switch (event.type) {
     case 'directory':
       record.directory = event.directory
@@ -231,6 +271,10 @@ export function takeNfsEvent(record: NfsRecord, event: NfsEvent): number | undef
   }
   return undefined
 }
+
+/** While it is silent. Not printable yet. */
+export const silentText = ({ mount }: NfsRecord): string =>
+  `${storageOf(mount)} has not answered for more than ${SILENT_MS / 1000} s`
 
 /** `m8:/data is m10:/srv (NFS 4.2)`. Not printable yet. */
 export function nfsPlace({ host, directory, mount }: NfsRecord): string {

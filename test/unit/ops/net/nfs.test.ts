@@ -11,10 +11,12 @@ import {
   newNfsRecord,
   nfsPlace,
   nfsSummary,
+  silentText,
   takeNfsEvent,
 } from '../../../../src/ops/net/nfs/measure-nfs.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { nfsPanes } from '../../../../src/ui/network/nfs-panes.ts'
+import { ManualClock } from '../../ssh/manual-clock.ts'
 
 const MOUNTS = `/dev/sda1 / ext4 rw 0 0
 10.9.0.1:/srv /data nfs4 rw,vers=4.2,addr=10.9.0.1 0 0
@@ -49,7 +51,11 @@ async function measure(told: string, directory?: string, code = 0) {
     },
   }
   const signal = new AbortController().signal
-  await measureNfs('m8', { directory, seconds: 1 }, { hosts, signal, onEvent: (event) => events.push(event) })
+  await measureNfs(
+    'm8',
+    { directory, seconds: 1 },
+    { hosts, signal, clock: new ManualClock(), onEvent: (event) => events.push(event) },
+  )
   const record = newNfsRecord('m8')
   for (const event of events) takeNfsEvent(record, event)
   return { events, record, scripts }
@@ -129,4 +135,47 @@ it('refuses what is not a number, and shows no escape bytes', async () => {
   const text = panes.flatMap(({ notice }) => notice.flat().map((span) => span.text)).join('\n')
   expect(text).toContain('\\x1b[2J')
   expect(text).not.toMatch(/[\x1b\x07]/)
+})
+
+it('says that the server does not answer, while it measures and when it is stopped', async () => {
+  const clock = new ManualClock()
+  const stop = new AbortController()
+  const begun = Promise.withResolvers<(stream: 'stdout', text: string) => void>()
+  const hosts: OpsHosts = {
+    async exec(_, script, { onOutput, signal }): Promise<ScriptResult> {
+      const none = { stderr: Buffer.alloc(0), durationMs: 1 }
+      if (script === 'cat /proc/mounts')
+        return { ...none, outcome: { kind: 'exit', code: 0 }, stdout: Buffer.from(MOUNTS) }
+      if (onOutput) begun.resolve(onOutput)
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      return { ...none, outcome: { kind: 'cancelled' }, stdout: Buffer.alloc(0) }
+    },
+  }
+  const record = newNfsRecord('m8')
+  const options = { directory: undefined, seconds: 1 }
+  const onEvent = (event: NfsEvent) => void takeNfsEvent(record, event)
+  const ended = measureNfs('m8', options, { hosts, signal: stop.signal, clock, onEvent })
+  const print = await begun.promise
+  clock.advance(4_000)
+  print('stdout', GNU.split('\n')[0] ?? '')
+  clock.advance(4_000)
+  expect(record.isSilent).toBe(false)
+  clock.advance(1_000)
+  expect([record.isSilent, silentText(record)]).toEqual([
+    true,
+    'the server 10.9.0.1 has not answered for more than 5 s',
+  ])
+  clock.advance(7_000)
+  stop.abort()
+  await ended
+  expect(record.failures).toEqual(['stopped after 12 s without an answer from the server 10.9.0.1'])
+  expect([record.isSilent, clock.timerCount]).toEqual([false, 0])
+})
+
+it('says that a directory does not exist, and nothing else about it', async () => {
+  const directory = join(tmpdir(), 'muster-nfs-nowhere')
+  const { record, scripts } = await measure('', directory, 1)
+  expect(nfsPlace(record)).toBe('m8')
+  const { status, stderr } = spawnSync('/bin/sh', ['-c', scripts[1] ?? ''])
+  expect([status, `${stderr}`]).toEqual([1, `there is no directory ${directory}\n`])
 })

@@ -3,8 +3,10 @@ import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { nfsTest } from '../../../../src/ops/net/kept-test.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { footerBars } from '../../../../src/ui/console/header.ts'
+import type { NetTestsPort } from '../../../../src/ui/network/net-tests-port.ts'
 import { pageHints } from '../../../../src/ui/tabs/page-keys.ts'
 import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
 import { createConsoleHarness, idleNetTests } from '../console/console-harness.ts'
@@ -160,6 +162,25 @@ it('names another directory from the page of a measurement that could not begin'
     kind: 'dialog',
     dialog: { id: 'nfs-test', input: { text: 'm2 ' } },
   })
+})
+
+it.each([
+  ['nothing', [], false],
+  ['something', [4e6], true],
+])('offers to write a measurement of an NFS mount that measured %s: %j, %s', async (_, writes, isOffered) => {
+  const netTests: NetTestsPort = {
+    ...idleNetTests,
+    measureNfs: async (record) => {
+      record.writes.push(...writes)
+      return { test: nfsTest(record, 0), findings: [], last: undefined, problem: undefined }
+    },
+  }
+  const harness = createConsoleHarness({ hosts: ['m1', 'm2'], netTests, size: { columns: 120, rows: 40 } })
+  harness.type(`${LEADER}3n\x15m2\r`)
+  await new Promise((resolve) => setImmediate(resolve))
+  const hints = footerBars(harness.console.state, themes.none).left.map(({ text }) => text)
+  expect(/\bw write/.test(hints.join(''))).toBe(isOffered)
+  harness.console[Symbol.dispose]()
 })
 
 it('records what it shows, and replays recordings, newest first', async () => {
