@@ -18,6 +18,9 @@ export const plainError = (text: string): string =>
 const withSeveralHosts = (text: string): string =>
   text.startsWith('muster: too many arguments') ? `${text.trimEnd()} Several hosts are one word: h1,h2\n` : text
 
+/** Of the shared options, those that the root does not take by itself. */
+const OF_COMMANDS = 'Options of commands, before or after their name:'
+
 export class VerbTree {
   readonly program = new Command('muster')
   readonly #entries = new Map<Command, Verb | VerbGroup>()
@@ -49,7 +52,11 @@ export class VerbTree {
         styleTitle: (title) => (title === 'Global Options:' ? 'Shared options:' : title),
       })
     addSharedOptions(this.program)
-    if (root !== undefined) this.#entries.set(this.program, root)
+    if (root !== undefined) {
+      this.#entries.set(this.program, root)
+      const taken = new Set(this.sharedOptionsOf(this.program))
+      for (const option of this.program.options) if (!taken.has(option)) option.helpGroup(OF_COMMANDS)
+    }
     this.#grow(this.program, verbs)
   }
 

@@ -49,6 +49,18 @@ export const isCopying = (view: CopyView): boolean =>
 export const failedCopies = (view: CopyView): string[] =>
   [...view.hosts].flatMap(([host, { result }]) => (result !== undefined && result.outcome !== 'ok' ? [host] : []))
 
+/** Why the copy to a host failed, without what is only true of this attempt, such as times. */
+export function failureLines({ problems }: CopyView, { result, failures }: CopyHost): string[] {
+  if (result === undefined || result.outcome === 'ok') return []
+  const { outcome, reason = outcome } = result
+  return [
+    ...(reason === outcome ? [] : [reason]),
+    ...problems,
+    ...failures.map(({ path, reason: why }) => `${path}: ${why}`),
+    ...(result.failed > failures.length ? [`… and ${result.failed - failures.length} more`] : []),
+  ]
+}
+
 const NAME_COLUMNS = 24
 const BAR_COLUMNS = 16
 

@@ -11,7 +11,7 @@ import type { RayWork } from '../ray/ray-line.ts'
 import { documentRows, firstRow, type RowDocument, rowsPane } from '../rows/rows-pane.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
 import { type PageContext, setReceivers } from '../state/console-state.ts'
-import { copyDocument } from './copy-document.ts'
+import { copyDocument, failureLines } from './copy-document.ts'
 import { CopyWork } from './copy-work.ts'
 import { isBusy, layoutPanel, openPanel, type Panel, type PanelCommand, panelKeys, panelName } from './panel.ts'
 import type { WorkRequest } from './parse-work.ts'
@@ -431,13 +431,16 @@ export class WorkPanel implements Disposable {
     const atMs = this.#context.clock.now()
     const started = new Set(this.#started)
     if (view.kind === 'copy') {
-      const results = [...view.hosts].flatMap(([host, { result }]) =>
-        started.has(host) ? { host, outcome: result?.outcome ?? NOT_FINISHED } : [],
+      const results = [...view.hosts].flatMap(([host, state]) =>
+        started.has(host)
+          ? { host, outcome: state.result?.outcome ?? NOT_FINISHED, lines: failureLines(view, state) }
+          : [],
       )
-      const groups = [...Map.groupBy(results, ({ outcome }) => outcome)].map(([outcome, members]) => ({
+      const alike = Map.groupBy(results, ({ outcome, lines }) => JSON.stringify([outcome, lines])).values()
+      const groups = Array.from(alike, (members) => ({
         hosts: members.map(({ host }) => host),
-        outcome,
-        lines: [],
+        outcome: members[0]?.outcome ?? NOT_FINISHED,
+        lines: members[0]?.lines ?? [],
       }))
       return { atMs, command: `copy ${view.sources.join(' ')} to ${view.destination}`, groups }
     }

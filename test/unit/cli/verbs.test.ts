@@ -71,6 +71,17 @@ describe('a planted verb', () => {
     for (const args of ['help hello', 'hello help --help']) expect((await muster(args)).output).toBe(output)
   })
 
+  it('does not list options that the console refuses under those of the console', async () => {
+    const { output } = await muster('--help')
+    const [, own = '', ofCommands = ''] =
+      /\nOptions:\n([\s\S]*?)\n\nOptions of commands.*:\n([\s\S]*?)\n\n/.exec(output) ?? []
+    for (const long of ['--json', '--dry-run', '--timeout', '--yes', '--no-pager']) {
+      expect(ofCommands).toContain(`${long} `)
+      expect(own).not.toContain(`${long} `)
+    }
+    for (const long of ['--hosts', '--keep', '--user', '--help']) expect(own).toContain(`${long} `)
+  })
+
   it('is suggested for a misspelt word, and refuses options that it does not declare', async () => {
     expect((await muster('helo')).messages).toContain('unknown command: helo; did you mean muster hello?')
     expect(await muster('hello --spam')).toMatchObject({

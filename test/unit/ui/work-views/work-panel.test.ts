@@ -456,6 +456,30 @@ describe('the panel of a copy', () => {
     expect(rows).toContain('     /srv/a: No space left')
   })
 
+  it('tells the session report why it failed', async () => {
+    const { harness, work } = open()
+    harness.type(`${LEADER}con m[1-3]: a /srv/\r`)
+    const [order] = work.orders
+    const none = { copied: 0, identical: 0, failed: 0, sentBytes: 0, durationMs: 10 }
+    const file = { type: 'file', path: '/srv/a', action: 'failed', sizeBytes: 1, reason: 'No space left' } as const
+    order?.onEvent({ host: 'm1', ...file })
+    order?.onEvent({ type: 'result', host: 'm1', result: { ...none, outcome: 'failed', failed: 2 } })
+    order?.onEvent({ type: 'result', host: 'm2', result: { ...none, outcome: 'unreachable', reason: 'no route' } })
+    order?.onEvent({ type: 'result', host: 'm3', result: { ...none, outcome: 'ok', copied: 1 } })
+    order?.end()
+    await setImmediate()
+    harness.clock.advance(200)
+    expect(harness.console.sessionLog.entries).toMatchObject([
+      {
+        groups: [
+          { hosts: ['m1'], outcome: 'failed', lines: ['/srv/a: No space left', '… and 1 more'] },
+          { hosts: ['m2'], outcome: 'unreachable', lines: ['no route'] },
+          { hosts: ['m3'], outcome: 'ok', lines: [] },
+        ],
+      },
+    ])
+  })
+
   it('retries only on failed hosts, and reports no other ones again', async () => {
     const { harness, work } = open()
     harness.type(`${LEADER}con m[1-2]: a /srv/\r`)
