@@ -12,6 +12,7 @@ import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { gatherAreaFacts } from '../../ops/kernel/bring-up.ts'
 import { filesLeft, pathWord } from '../../ops/kernel/files.ts'
 import { type HostLeftover, type LeftAreas, type LeftRoom, leftAreas, roomOfSearch } from '../../ops/kernel/left.ts'
+import type { Plan } from '../../ops/kernel/plan.ts'
 import { iperfLeft } from '../../ops/net/mesh/install-iperf.ts'
 import { jobsLeft, type OwnQueue } from '../../scheduler/jobs/left.ts'
 import { copyLeft, execLeft, persistLeft } from '../../ssh/left.ts'
@@ -52,7 +53,8 @@ Examples:
   muster left --area jobs,copy     only these areas
   muster left --also /data         search /data for unfinished copies, too
 
-left: it can be removed · used: a process or a job uses it · declared: hosts.yaml declares it, and muster down removes it ·
+left: it can be removed: nothing uses it, and this hosts.yaml does not declare it (another one may) ·
+used: a process or a job uses it · declared: hosts.yaml declares it, and muster down removes it ·
 kept: your data, or another account's · unknown: could not be determined.
 The home directory and the directories for temporary files are searched, 7 levels deep, on one file system each.
 Exit codes: 0 listed or removed, 4 a host could not be reached, 5 something could not be removed, 130 declined or interrupted.
@@ -70,9 +72,19 @@ Exit codes: 0 listed or removed, 4 a host could not be reached, 5 something coul
     using opened = openOpsHosts(endpoints, options, context, dialog, names)
     const { hosts, fanOut } = opened
     const search = { hosts, mark: newMark(), limitFactor: limitFactorOf(options) * SEARCH_FACTOR }
-    if (options.remove !== true) return await show(left, search, options, context)
-    return await changeAreas('down', left.areas, { ...search, dialog, fanOut }, options, context)
+    const notesOf = (areas: readonly string[]) => othersNotes(inventory, areas)
+    if (options.remove !== true) return await show(left, search, notesOf, options, context)
+    const notesOfPlan = ({ operations }: Plan) =>
+      notesOf(operations.flatMap(({ area, verdict }) => (verdict.kind === 'steps' ? [area] : [])))
+    return await changeAreas('down', left.areas, { ...search, dialog, fanOut, notesOf: notesOfPlan }, options, context)
   },
+}
+
+/** What people with other files have on the same hosts: a sentence, or none if none of these areas is one of bring-up. */
+export function othersNotes({ file }: Pick<Inventory, 'file'>, areas: readonly string[]): readonly string[] {
+  if (!areas.some((name) => AREAS.some((area) => area.name === name))) return []
+  const what = file === undefined ? 'without a hosts.yaml, what' : `what ${file} does not declare and`
+  return [`${what} nothing uses counts as left, even if another hosts.yaml declares it`]
 }
 
 /** Home directories are searched: that takes longer than other facts do. */
@@ -83,6 +95,7 @@ const MOST_KEPT = 1000
 async function show(
   { areas, itemsOf }: LeftAreas,
   search: Pick<Parameters<typeof gatherAreaFacts>[1], 'hosts' | 'mark' | 'limitFactor'>,
+  notesOf: (areas: readonly string[]) => readonly string[],
   options: LeftOptions,
   context: CliContext,
 ): Promise<number> {
@@ -94,6 +107,8 @@ async function show(
   const away = new Map([...factsByArea.values()].flatMap((areaFacts) => [...areaFacts.away]))
   if (options.json) for (const item of items) report.event(leftEvent(item))
   else context.stdout.write(formatLeft(items, now(), context.stdout))
+  const leftIn = items.flatMap(({ area, state }) => (state.kind === 'left' ? [area] : []))
+  for (const sentence of notesOf(leftIn)) report.say(sentence)
   for (const [host, reason] of away) report.say(`${host}: ${reason}`)
   const counts = tally(
     ['left', 'used', 'declared', 'kept', 'unknown'],
