@@ -379,7 +379,8 @@ describe('the jobs that wait', () => {
     const why = `n1: too few cores are free. ${'It needs more than any host has. '.repeat(12)}The end.`
     const waiting = [5, 6, 7].map((id) => ({
       job: jobOf(id, { kind: 'queued' }),
-      last: id, count: 1,
+      last: id,
+      count: 1,
       why,
       expectedMs: undefined,
     }))
