@@ -181,6 +181,17 @@ describe('the command line', () => {
     }
   })
 
+  it('refuses a path that names a host, as for scp', async () => {
+    for (const args of [
+      ['copy', 'm8', 'hosts.yaml', 'm8:/tmp/'],
+      ['copy', 'm8', 'hosts.yaml', 'root@m8:'],
+      ['fetch', 'm8', 'm8:/etc/hosts', 'here'],
+    ]) {
+      const { code, stderr } = await muster(args)
+      expect([code, stderr]).toEqual([2, expect.stringMatching(/ names a host, but .*\n.*\.\/(root@)?m8:/)])
+    }
+  })
+
   it.runIf(process.platform === 'linux')('says so where its state cannot be kept, and ends', async () => {
     const run = await muster(['run', 'm8', '--', 'true'], { XDG_STATE_HOME: '/proc' })
     expect([run.code, run.stderr]).toEqual([0, expect.stringContaining('--retry-failed will not know about this run')])

@@ -32,13 +32,15 @@ export async function change(
 type Changed = Omit<Prepared, 'inventory' | 'declared' | typeof Symbol.dispose> & {
   /** Jobs that may use what the plan removes, a sentence each. */
   atStake?(plan: Plan): readonly string[]
+  /** A sentence each, said after the plan. */
+  notesOf?(plan: Plan): readonly string[]
 }
 
 /** Changes areas that hosts.yaml does not declare, on all of their hosts. */
 export async function changeAreas(
   direction: ChangeDirection,
   areas: readonly Area[],
-  own: Pick<Changed, 'hosts' | 'dialog' | 'fanOut'> & Partial<Pick<Changed, 'mark' | 'limitFactor'>>,
+  own: Pick<Changed, 'hosts' | 'dialog' | 'fanOut'> & Partial<Pick<Changed, 'mark' | 'limitFactor' | 'notesOf'>>,
   options: BringUpOptions,
   context: CliContext,
 ): Promise<number> {
@@ -74,7 +76,7 @@ async function changePrepared(
         report.plan(plan)
         for (const { host } of plan.operations) hosts.add(host)
         atStake = prepared.atStake?.(plan) ?? []
-        for (const sentence of atStake) report.say(sentence)
+        for (const sentence of [...atStake, ...(prepared.notesOf?.(plan) ?? [])]) report.say(sentence)
       },
       confirm: async (plan) => isAgreed || (await confirm(plan, atStake.length > 0, prepared.dialog, signal)),
       onEvent: (event) => report.apply(event),

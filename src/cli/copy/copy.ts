@@ -10,6 +10,7 @@ import { copyToHosts } from '../../ssh/copy/copy-to-hosts.ts'
 import type { CopyEvent, CopyVia, PathEvent } from '../../ssh/copy/events.ts'
 import { fetchFromHosts } from '../../ssh/copy/fetch-from-hosts.ts'
 import type { CopyWires } from '../../ssh/copy/on-each-host.ts'
+import { hostInPath } from '../../ssh/copy/remote-path.ts'
 import { scanSources } from '../../ssh/copy/source.ts'
 import type { CliContext, GlobalOptions, VerbCode } from '../command-line/verb.ts'
 import { selectEndpoints } from '../connect/endpoints.ts'
@@ -52,11 +53,13 @@ type CopyWords = {
   readonly last: string
   readonly example: string
   readonly help: string
+  /** Those of the paths that are on hosts. */
+  remotePaths(sources: readonly string[], last: string): readonly string[]
 }
 
 /** `work` returns the exit code. */
 const copyVerb = (
-  { paths, done, last, example, help }: CopyWords,
+  { paths, done, last, example, help, remotePaths }: CopyWords,
   work: (call: CopyCall) => Promise<number>,
 ): VerbCode => ({
   define: (command) =>
@@ -68,6 +71,10 @@ const copyVerb = (
   help,
   async run(target: string, given: readonly string[], options: CopyOptions, context: CliContext) {
     const [sources, destination] = splitPaths(given, last, example)
+    const wrong = remotePaths(sources, destination)
+      .map(hostInPath)
+      .find((error) => error !== undefined)
+    if (wrong !== undefined) throw wrong
     const { endpoints } = await selectEndpoints(target, options, context)
     if (endpoints.length === 0) throw new MusterError('usage', 'the target names no host')
     const fanOut = fanOutFor(endpoints.length, options, context)
@@ -103,6 +110,7 @@ If hosts share the destination (such as a home directory over NFS), one host wri
 With --via auto, a large file for three or more hosts goes from host to host if Muster measures that this is faster.
 Exit codes: 0 all ok, 1 something failed on a host, 4 a host could not be reached, 130 interrupted.
 `,
+    remotePaths: (_, destination) => [destination],
   },
   async ({ endpoints, wires, report, sources, destination, options, workingDirectory }) => {
     const paths = sources.map((path) => {
@@ -160,6 +168,7 @@ written. Setuid, setgid and sticky bits are kept only with --special-bits, and o
 Anyone on this machine can then run such a program with your rights, so use --special-bits only with hosts that you trust.
 Exit codes: 0 all ok, 1 something failed on a host, 4 a host could not be reached, 130 interrupted.
 `,
+    remotePaths: (sources) => sources,
   },
   async ({ endpoints, wires, report, sources, destination, options, workingDirectory }) => {
     const request = {

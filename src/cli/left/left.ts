@@ -13,6 +13,7 @@ import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { type FactsByArea, gatherAreaFacts } from '../../ops/kernel/bring-up.ts'
 import { filesLeft, pathWord } from '../../ops/kernel/files.ts'
 import { type HostLeftover, type LeftAreas, type LeftRoom, leftAreas, roomOfSearch } from '../../ops/kernel/left.ts'
+import type { Plan } from '../../ops/kernel/plan.ts'
 import { iperfLeft } from '../../ops/net/mesh/install-iperf.ts'
 import { jobsLeft, type OwnQueue } from '../../scheduler/jobs/left.ts'
 import { copyLeft, execLeft, persistLeft } from '../../ssh/left.ts'
@@ -55,7 +56,8 @@ Examples:
   muster left --area jobs,copy     only these areas
   muster left --also /data         search /data for unfinished copies, too
 
-left: it can be removed · used: a process or a job uses it · declared: hosts.yaml declares it, and muster down removes it ·
+left: it can be removed: nothing uses it, and this hosts.yaml does not declare it (another one may) ·
+used: a process or a job uses it · declared: hosts.yaml declares it, and muster down removes it ·
 kept: your data, or another account's · unknown: could not be determined.
 The home directory and the directories for temporary files are searched, 7 levels deep, on one file system each.
 Exit codes: 0 listed or removed, 4 a host could not be reached, 5 something could not be removed, 130 declined or interrupted.
@@ -80,7 +82,12 @@ Exit codes: 0 listed or removed, 4 a host could not be reached, 5 something coul
     using opened = openOpsHosts(endpoints, options, context, screen.quietly(dialog), names)
     const { hosts, fanOut } = opened
     const search = { hosts, mark: newMark(), limitFactor: limitFactorOf(options) * SEARCH_FACTOR }
-    if (!isShown) return await changeAreas('down', left.areas, { ...search, dialog, fanOut }, options, context)
+    const notesOf = (areas: readonly string[]) => othersNotes(inventory, areas)
+    if (!isShown) {
+      const notesOfPlan = ({ operations }: Plan) =>
+        notesOf(operations.flatMap(({ area, verdict }) => (verdict.kind === 'steps' ? [area] : [])))
+      return await changeAreas('down', left.areas, { ...search, dialog, fanOut, notesOf: notesOfPlan }, options, context)
+    }
     const { signal, now } = context
     screen.refresh()
     const factsByArea = await gatherAreaFacts(left.areas, {
@@ -96,8 +103,15 @@ Exit codes: 0 listed or removed, 4 a host could not be reached, 5 something coul
       },
     })
     screen[Symbol.dispose]()
-    return show(left, factsByArea, [...unsearched.keys()], options, context)
+    return show({ ...left, notesOf }, factsByArea, [...unsearched.keys()], options, context)
   },
+}
+
+/** What people with other files have on the same hosts: a sentence, or none if none of these areas is one of bring-up. */
+export function othersNotes({ file }: Pick<Inventory, 'file'>, areas: readonly string[]): readonly string[] {
+  if (!areas.some((name) => AREAS.some((area) => area.name === name))) return []
+  const what = file === undefined ? 'without a hosts.yaml, what' : `what ${file} does not declare and`
+  return [`${what} nothing uses counts as left, even if another hosts.yaml declares it`]
 }
 
 /** Home directories are searched: that takes longer than other facts do. */
@@ -114,7 +128,7 @@ function roundsOf(areas: LeftAreas['areas'], names: readonly string[]): Map<stri
 
 /** `unsearched`: the hosts that were not searched before the user stopped it. */
 function show(
-  { itemsOf }: LeftAreas,
+  { itemsOf, notesOf }: LeftAreas & { notesOf(areas: readonly string[]): readonly string[] },
   factsByArea: FactsByArea,
   unsearched: readonly string[],
   options: LeftOptions,
@@ -131,6 +145,8 @@ function show(
     context.stderr.write(`muster: stopped; not searched: ${foldHostSet(unsearched)}\n`)
     return EXIT.interrupted
   }
+  const leftIn = items.flatMap(({ area, state }) => (state.kind === 'left' ? [area] : []))
+  for (const sentence of notesOf(leftIn)) report.say(sentence)
   for (const [host, reason] of away) report.say(`${host}: ${reason}`)
   const counts = tally(
     ['left', 'used', 'declared', 'kept', 'unknown'],

@@ -1,4 +1,6 @@
 /** Parses a run or a copy: `uptime`, `on @gpus: nvidia-smi`, `a.conf 'b c' /etc/app/`. Pure. */
+import { sentenceOf } from '../../base/errors.ts'
+import { hostInPath } from '../../ssh/copy/remote-path.ts'
 
 /** `target`: a host set; undefined: the receivers. */
 export type WorkRequest =
@@ -34,6 +36,8 @@ export function parseWork(verb: WorkRequest['verb'], text: string): ParsedWork {
   const destination = words.at(-1)
   if (destination === undefined || words.length < 2)
     return { error: 'type files, then the destination: app.conf /etc/app/' }
+  const wrong = hostInPath(destination)
+  if (wrong !== undefined) return { error: sentenceOf(wrong) }
   return { verb, target, sources: words.slice(0, -1), destination }
 }
 

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { BringUpReport } from '../../../../src/cli/bring-up/report.ts'
 import type { CliContext } from '../../../../src/cli/command-line/verb.ts'
-import { formatLeft, leftEvent } from '../../../../src/cli/left/left.ts'
+import { formatLeft, leftEvent, othersNotes } from '../../../../src/cli/left/left.ts'
 import { TERMINAL } from '../../../../src/cli/output/table.ts'
 import type { HostLeftover } from '../../../../src/ops/kernel/left.ts'
 import { ROOT } from '../../../support/console-options.ts'
@@ -23,6 +23,14 @@ it('shows one line for each thing, with its size, its age and why it stays', () 
 m1    copy  left   4.0 KiB  2 min ago  unfinished copy: /a\\x0a\\x1b[2J
 m2    env   used                       environment: ~/lab (process 7 uses it)
 `)
+})
+
+it('says that another hosts.yaml may declare what is left of bring-up', () => {
+  expect(othersNotes({ file: 'b.yaml' }, ['copy', 'env'])).toEqual([
+    'what b.yaml does not declare and nothing uses counts as left, even if another hosts.yaml declares it',
+  ])
+  expect(othersNotes({}, ['env'])).toEqual([expect.stringMatching(/^without a hosts.yaml, what nothing uses /)])
+  expect(othersNotes({ file: 'b.yaml' }, ['copy', 'jobs'])).toEqual([])
 })
 
 it('prints JSON as documented', () => {

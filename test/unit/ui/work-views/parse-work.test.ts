@@ -30,6 +30,11 @@ describe('a line of the palette', () => {
     expect(parseWork('run', 'on @gpus uptime')).toEqual({ error: expect.stringContaining('add a colon') })
   })
 
+  it('refuses a destination that names a host', () => {
+    expect(parseWork('copy', 'a m1:/tmp/')).toEqual({ error: expect.stringContaining('Write /tmp/, or ./m1:/tmp/') })
+    expect(parseWork('copy', 'a ./m1:/tmp/')).toMatchObject({ destination: './m1:/tmp/' })
+  })
+
   it('copies several files, whose names may be quoted', () => {
     expect(parseWorkLine(`copy on m3: a.conf 'b c' "d'e" f\\ g /etc/app/`)).toEqual({
       verb: 'copy',
