@@ -78,6 +78,11 @@ export class HostPart {
     return PART_BYTES + this.before.length + this.#headBytes + this.#tailBytes + this.#heldBytes
   }
 
+  /** The host has printed nothing for it. */
+  get isSilent(): boolean {
+    return this.#bytes + this.#heldBytes === 0
+  }
+
   get droppedBytes(): number {
     return this.#bytes - this.#headBytes - this.#tailBytes
   }
@@ -300,7 +305,8 @@ export class SessionLog {
       part.isAhead = true
       chain[0].ahead.push(part.typed)
       const longer = [...chain, part] as const
-      for (const each of longer) each.isPending = true
+      // Nothing is doubtful until something is printed.
+      for (const each of longer) each.isPending = !chain[0].isSilent
       this.#current.set(host, longer)
       return part
     }
@@ -345,6 +351,7 @@ export class SessionLog {
     const chain = this.#current.get(host)
     if (chain === undefined) return
     for (const { typed } of chain) typed.print(bytes)
+    if (chain.length > 1) for (const each of chain) each.isPending = true
     this.#change(chain[0], () => chain[0].push(bytes))
   }
 

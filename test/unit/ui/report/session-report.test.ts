@@ -73,6 +73,22 @@ it('says that a host did not answer, with or without a new shell after that', as
   expect(markdown.match(/\*\*m3 \(1\)\*\*\n\n```\n\[the host did not answer\]\n```/g)).toHaveLength(2)
 })
 
+it('says of all lines that a host did not answer that it did not, while it is silent and after its connection is lost', async () => {
+  for (const isLost of [false, true]) {
+    const { prompts, report, type, print, fleet } = harness()
+    await prompts()
+    for (const line of ['true', 'date']) {
+      type(`${line}\r`)
+      for (const host of ['m1', 'm2']) await print(host, `${line}\r\n\x1b[?2004l\r\x1b[?2004h${host}# `)
+    }
+    if (isLost) fleet.events.emit({ type: 'shell', host: 'm3', state: { kind: 'opening' } })
+    if (isLost) await print('m3', '\x1b[?2004hm3# ')
+    const { markdown } = await report()
+    expect(markdown.match(/\*\*m3 \(1\)\*\*\n\n```\n\[the host did not answer\]\n```/g)).toHaveLength(2)
+    expect(markdown).not.toContain('typed ahead')
+  }
+})
+
 describe('a line that was typed ahead', () => {
   const all = ['m1', 'm2', 'm3']
   const ahead = async (echoOf: (host: string) => readonly [early: string, late: string]) => {
