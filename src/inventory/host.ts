@@ -40,6 +40,8 @@ export type Host = {
 export type Endpoint = {
   readonly host: string
   readonly number: number
+  /** Its name in its own file, the value of `%h`, where a console on several files shows it as `FILE/HOST`; undefined: `host`. */
+  readonly ownName?: string
   /** The name that ssh_config and the system's ssh know it by; undefined: `host`. */
   readonly alias?: string
   readonly transport: TransportName

@@ -114,10 +114,11 @@ export class DeclaredHosts {
       const endpoints = await resolveEndpoints(from, named, this.#resolution)
       for (const [index, endpoint] of endpoints.entries()) {
         const host = own[index]?.name ?? endpoint.host
-        // ssh_config and the system's ssh know it by its own name.
-        const alias = endpoint.alias ?? (host === endpoint.host ? undefined : endpoint.host)
         const scoped = inPasswordScope(endpoint, originOf(host)?.title)
-        reached.set(host, { ...scoped, host, ...(alias === undefined ? {} : { alias }) })
+        const ownName = endpoint.host
+        // ssh_config and the system's ssh know it by its own name.
+        const names = host === ownName ? {} : { ownName, alias: endpoint.alias ?? ownName }
+        reached.set(host, { ...scoped, host, ...names })
       }
     }
     return hosts.flatMap(({ name }) => reached.get(name) ?? [])

@@ -86,7 +86,13 @@ Exit codes: 0 listed or removed, 4 a host could not be reached, 5 something coul
     if (!isShown) {
       const notesOfPlan = ({ operations }: Plan) =>
         notesOf(operations.flatMap(({ area, verdict }) => (verdict.kind === 'steps' ? [area] : [])))
-      return await changeAreas('down', left.areas, { ...search, dialog, fanOut, notesOf: notesOfPlan }, options, context)
+      return await changeAreas(
+        'down',
+        left.areas,
+        { ...search, dialog, fanOut, notesOf: notesOfPlan },
+        options,
+        context,
+      )
     }
     const { signal, now } = context
     screen.refresh()

@@ -1,19 +1,25 @@
 /** The parts of a command that differ between hosts. Pure. */
 import { shellQuote } from '../../base/shell-quote.ts'
 
-export type TemplateHost = { readonly host: string; readonly number: number; readonly user: string }
+export type TemplateHost = {
+  readonly host: string
+  /** In place of `host`. */
+  readonly ownName?: string
+  readonly number: number
+  readonly user: string
+}
 
 /**
  * `%h`, `%n` and `%u` become the host's name, number and user, quoted for the shell where they need it; `%%h` stays `%h`.
  * Other percent signs stay as they are.
  */
-export function expandCommand(template: string, { host, number, user }: TemplateHost): string {
-  return expand(template, { h: shellQuote(host), n: String(number), u: shellQuote(user) })
+export function expandCommand(template: string, { host, ownName = host, number, user }: TemplateHost): string {
+  return expand(template, { h: shellQuote(ownName), n: String(number), u: shellQuote(user) })
 }
 
 /** The same for an argument that no shell reads. */
-export function expandWord(template: string, { host, number, user }: TemplateHost): string {
-  return expand(template, { h: host, n: String(number), u: user })
+export function expandWord(template: string, { host, ownName = host, number, user }: TemplateHost): string {
+  return expand(template, { h: ownName, n: String(number), u: user })
 }
 
 function expand(template: string, values: Readonly<Record<string, string>>): string {

@@ -270,7 +270,7 @@ export class ConsoleApp implements PageContext, Disposable {
       hasChangedSince: (host, atMs) => this.#divergence.hasChangedSince(host, atMs),
       showsDirectory: (host) => this.#divergence.showsDirectory(host),
       isAtPrompt: (host) => this.#divergence.isAtPrompt(host),
-      onLostLines: (hosts) => this.#tellLostLines(hosts),
+      onLostLines: (hosts, lines) => this.#tellLostLines(hosts, lines),
       update: (patch) => this.store.update(patch),
     })
     this.recording = this.#owned.own(new Recording(this, this.views, ports.environment))
@@ -510,14 +510,13 @@ export class ConsoleApp implements PageContext, Disposable {
     return reports
   }
 
-  #tellLostLines(hosts: readonly string[]): void {
-    const what = `${foldHostSet(hosts)}: connection lost before the last line was answered; it may not have run`
-    this.log(
-      hosts.at(-1) ?? '',
-      'the last line was not answered before the connection was lost; it may not have run',
-      'warning',
-    )
-    this.notice(what, 'warning', 'receivers')
+  #tellLostLines(hosts: readonly string[], lines: number): void {
+    const isOne = lines === 1
+    const [what, may] = [isOne ? 'the last line was' : `the last ${lines} lines were`, isOne ? 'it may' : 'they may']
+    const text = `${what} not answered before the connection was lost; ${may} not have run`
+    this.log(hosts.at(-1) ?? '', text, 'warning')
+    const notice = `${foldHostSet(hosts)}: connection lost before ${what} answered; ${may} not have run`
+    this.notice(notice, 'warning', 'receivers')
   }
 
   reportWritten(reports: readonly WriteReport[]): void {

@@ -9,10 +9,11 @@ import { type HostState, LOG_LIMIT, type LogEntry, type NoticeTone } from '../st
 
 /** What is known of a host before ssh_config is read; the rest follows with its endpoint. */
 export type HostPlace = Pick<Endpoint, 'host' | 'number'> &
-  Partial<Pick<Endpoint, 'transport' | 'address' | 'port' | 'user'>>
+  Partial<Pick<Endpoint, 'ownName' | 'transport' | 'address' | 'port' | 'user'>>
 
 /** The part of a host's state that depends on how it is reached. */
-export const placeOf = ({ transport, address = '', port = 22, user = '' }: HostPlace) => ({
+export const placeOf = ({ host, ownName = host, transport, address = '', port = 22, user = '' }: HostPlace) => ({
+  ownName,
   address: transport === 'local' ? '' : address,
   port,
   user,

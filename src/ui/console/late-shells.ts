@@ -23,6 +23,7 @@ const ENTERS = [0x0d, 0x0a] as const
 /** Enter, and the keys that give a line up: Ctrl-C, Ctrl-U. */
 const ENDS: ReadonlySet<number> = new Set([...ENTERS, 0x03, 0x15])
 const CTRL_C = 0x03
+const MOST_OPEN_LINES = 100
 /** Keys that neither put text into a line nor end one everywhere: they delete (Backspace, Ctrl-D, Ctrl-K, Ctrl-W), move, redraw (Ctrl-L), stop (Ctrl-Z, Ctrl-\). */
 const ADDS_NOTHING = /^(?:[\x7f\b\x04\x0b\x17\x01\x05\x0c\x1a\x1c]|\x1b[[O][CDHF])+$/
 
@@ -37,8 +38,8 @@ type LateShellsOptions = {
   showsDirectory(host: string): boolean
   /** Its shell waits at a prompt, whatever is typed after it; no program runs in it. */
   isAtPrompt(host: string): boolean
-  /** The connections to these hosts were lost before they showed anything of the last line, to the last of them just now. */
-  onLostLines(hosts: readonly string[]): void
+  /** The connections to these hosts were lost before they showed anything of their last lines, to the last of them just now. */
+  onLostLines(hosts: readonly string[], lines: number): void
   update(patch: Partial<ConsoleState>): void
 }
 
@@ -48,8 +49,10 @@ export class LateShells {
   readonly #typedMs = new Map<string, number>()
   /** Hosts whose shell got a whole line, which may have been `cd`. */
   readonly #gotLines = new Set<string>()
-  /** Hosts whose connection was lost before they showed anything of the last line. */
-  readonly #lostLines = new Set<string>()
+  /** When each line was entered of which the host has shown nothing yet. */
+  readonly #openMs = new Map<string, readonly number[]>()
+  /** Hosts whose connection was lost before they showed anything of so many last lines. */
+  readonly #lostLines = new Map<string, number>()
   /** Something was typed after the last key that ends a line. */
   #isLineOpen = false
 
@@ -64,13 +67,19 @@ export class LateShells {
     const isLost = kind === 'ended' && shell.end.kind === 'lost'
     const typedMs = this.#typedMs.get(host) ?? 0
     if (isLost && this.#gotLines.has(host) && !this.#options.hasChangedSince(host, typedMs)) {
-      this.#lostLines.add(host)
-      this.#options.onLostLines([...this.#lostLines])
+      const lines = Math.max(1, this.#openLines(host).length)
+      this.#lostLines.set(host, lines)
+      const alike = [...this.#lostLines].filter(([, count]) => count === lines)
+      this.#options.onLostLines(
+        alike.map(([name]) => name),
+        lines,
+      )
     }
     if (state.receivers.has(host) && !getsKeysBeside(state, host)) this.#noteLast(host, shell)
     if (kind !== 'open') {
       this.#typedMs.delete(host)
       this.#gotLines.delete(host)
+      this.#openMs.delete(host)
     }
     if (kind !== 'open' || this.#typedMs.has(host) || !this.#mustWait(host)) return
     this.#setLate((name) => name === host, true)
@@ -82,7 +91,11 @@ export class LateShells {
     const nowMs = this.#options.clock.now()
     for (const host of hosts) this.#typedMs.set(host, nowMs)
     const hasLine = bytes.length > 1 || this.#isLineOpen
-    if (hasLine && ENTERS.some((key) => bytes.includes(key))) for (const host of hosts) this.#gotLines.add(host)
+    const lines = hasLine ? bytes.filter((byte) => ENTERS.some((key) => key === byte)).length : 0
+    for (const host of lines > 0 ? hosts : []) {
+      this.#gotLines.add(host)
+      this.#openMs.set(host, [...this.#openLines(host), ...Array<number>(lines).fill(nowMs)].slice(-MOST_OPEN_LINES))
+    }
     const isProgram = this.#options.state().lostInput === 'program'
     if (isProgram ? bytes.includes(CTRL_C) : ENDS.has(bytes.at(-1) ?? 0)) this.#endLine()
     else if (!ADDS_NOTHING.test(Buffer.from(bytes).toString('latin1'))) this.#isLineOpen = true
@@ -127,6 +140,10 @@ export class LateShells {
       this.#isLineOpen = true
       update({ lostInput: 'line' })
     }
+  }
+
+  #openLines(host: string): readonly number[] {
+    return (this.#openMs.get(host) ?? []).filter((atMs) => !this.#options.hasChangedSince(host, atMs))
   }
 
   #endLine(): void {

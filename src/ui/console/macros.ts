@@ -8,14 +8,14 @@ import type { ConsoleApp } from './console-app.ts'
 import { runScript } from './script-macro.ts'
 
 export type MacroHost = {
-  readonly host: string
+  readonly ownName: string
   readonly number: number
   readonly user: string
   readonly address: string
 }
 
-export function expandMacro(template: string, { host, number, user, address }: MacroHost): string {
-  const values: Readonly<Record<string, string>> = { h: host, n: String(number), u: user, a: address, '%': '%' }
+export function expandMacro(template: string, { ownName, number, user, address }: MacroHost): string {
+  const values: Readonly<Record<string, string>> = { h: ownName, n: String(number), u: user, a: address, '%': '%' }
   return template.replace(/%([hnua%])/g, (_, letter: string) => values[letter] ?? '')
 }
 

@@ -115,8 +115,8 @@ function insertOutputs(app: ConsoleApp, hosts: readonly string[], outputs: reado
 }
 
 /** The environment variables that describe the host to a program. */
-const macroEnvironment = ({ host, number, user, address }: HostState): Readonly<Record<string, string>> => ({
-  MUSTER_HOST: host,
+const macroEnvironment = ({ ownName, number, user, address }: HostState): Readonly<Record<string, string>> => ({
+  MUSTER_HOST: ownName,
   MUSTER_NUMBER: String(number),
   MUSTER_USER: user,
   MUSTER_ADDRESS: address,

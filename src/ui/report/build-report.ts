@@ -311,7 +311,9 @@ function withoutPasted(lines: readonly string[], { typed }: HostPart): readonly 
 }
 
 /** Without the echo of what was typed ahead; mixed if some of it is not a line of its own. */
-function withoutAhead(lines: readonly string[], { ahead, isMixed }: HostPart): Pick<Shown, 'lines' | 'isMixed'> {
+function withoutAhead(lines: readonly string[], part: HostPart): Pick<Shown, 'lines' | 'isMixed'> {
+  const { isMixed } = part
+  const ahead = part.isSilent ? [] : part.ahead
   const left = [...lines]
   let isApart = true
   for (const { text } of ahead.flatMap((typed) => typed.lines)) {

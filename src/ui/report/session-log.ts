@@ -61,11 +61,11 @@ export class HostPart {
   #heldBytes = 0
   #bytes = 0
 
-  constructor(before: string, columns: number, promptRows = 0) {
+  constructor({ before, columns, isEditing }: Omit<PaneFacts, 'isFullScreen'>, promptRows = 0) {
     this.before = before
     this.columns = columns
     this.promptRows = promptRows
-    this.typed = new TypedLines(before, columns)
+    this.typed = new TypedLines(before, columns, isEditing)
   }
 
   /** Its output cannot be told from that of another line. */
@@ -76,6 +76,11 @@ export class HostPart {
   /** In memory. */
   get size(): number {
     return PART_BYTES + this.before.length + this.#headBytes + this.#tailBytes + this.#heldBytes
+  }
+
+  /** The host has printed nothing for it. */
+  get isSilent(): boolean {
+    return this.#bytes + this.#heldBytes === 0
   }
 
   get droppedBytes(): number {
@@ -222,12 +227,11 @@ export class SessionLog {
 
   /** Typed where it was not echoed: to be removed from everything. */
   secrets(): ReadonlySet<string> {
-    const lines = this.#entries.flatMap((entry) =>
-      entry.kind === 'typed' ? [...entry.parts.values()].flatMap((part) => part.typed.lines) : [],
+    const kept = this.#entries.flatMap((entry) =>
+      entry.kind === 'typed' ? [...entry.parts.values()].flatMap((part) => part.typed.hidden) : [],
     )
-    const asked = [...this.#asked.values()].flatMap((typed) => typed.lines)
-    const hidden = [...lines, ...asked].filter(({ state }) => state === 'hidden').map(({ text }) => text)
-    return new Set([...this.#secrets, ...hidden].filter((text) => text !== ''))
+    const asked = [...this.#asked.values()].flatMap((typed) => typed.hidden)
+    return new Set([...this.#secrets, ...kept, ...asked].filter((text) => text !== ''))
   }
 
   /** Left out because there were too many. */
@@ -297,15 +301,16 @@ export class SessionLog {
     const chain = this.#current.get(host)
     const editor = this.#editors.get(host)
     if (chain !== undefined && chain.length < MOST_AHEAD && isAhead(chain, pane)) {
-      const part = new HostPart('', pane.columns, editor?.promptRows)
+      const part = new HostPart({ ...pane, before: '', isEditing: false }, editor?.promptRows)
       part.isAhead = true
       chain[0].ahead.push(part.typed)
       const longer = [...chain, part] as const
-      for (const each of longer) each.isPending = true
+      // Nothing is doubtful until something is printed.
+      for (const each of longer) each.isPending = !chain[0].isSilent
       this.#current.set(host, longer)
       return part
     }
-    const part = new HostPart(pane.before, pane.columns, editor?.promptRows)
+    const part = new HostPart(pane, editor?.promptRows)
     if (editor !== undefined && pane.before !== '') editor.rowsBefore = editor.rows
     // Typed where there was no prompt, or after lines whose prompts did not come.
     part.isDoubtful = pane.before === '' || (chain !== undefined && chain.length > 1)
@@ -346,6 +351,7 @@ export class SessionLog {
     const chain = this.#current.get(host)
     if (chain === undefined) return
     for (const { typed } of chain) typed.print(bytes)
+    if (chain.length > 1) for (const each of chain) each.isPending = true
     this.#change(chain[0], () => chain[0].push(bytes))
   }
 
@@ -383,6 +389,8 @@ export class SessionLog {
     const [next] = rest
     if (at < 0 || !isFilled(rest) || next === undefined) return this.#change(first, () => first.push(held))
     for (const { typed } of chain.slice(0, at + 1)) typed.finish()
+    // The line before it may have printed more than is examined.
+    next.typed.confirm()
     if (at === 0) first.isPending = false
     if (rest.length === 1) next.isPending = false
     this.#current.set(host, rest)
@@ -451,9 +459,8 @@ export class SessionLog {
     }
   }
 
-  #keepSecrets({ lines }: TypedLines): void {
-    for (const { text, state } of lines)
-      if (state === 'hidden' && !this.#secrets.includes(text)) this.#secrets.push(text)
+  #keepSecrets({ hidden }: TypedLines): void {
+    for (const text of hidden) if (!this.#secrets.includes(text)) this.#secrets.push(text)
     this.#secrets.splice(0, this.#secrets.length - MOST_SECRETS)
   }
 
@@ -516,9 +523,13 @@ const EDITOR = EDITOR_STARTS.slice(0, -1)
 
 const isInterrupt = (bytes: Uint8Array): boolean => bytes.length === 1 && bytes[0] === 3
 
-/** Keys of line editors that bring a line or a part of one: Ctrl-N, Ctrl-P, Ctrl-R, Ctrl-S, Ctrl-Y. */
-const RECALLS: ReadonlySet<number> = new Set([0x0e, 0x10, 0x12, 0x13, 0x19])
+/**
+ * Keys after which a line editor may show other text than what is typed: Tab, Ctrl-N, Ctrl-O, Ctrl-P, Ctrl-R, Ctrl-S, Ctrl-V, Ctrl-X,
+ * Ctrl-Y, Esc, Ctrl-], Ctrl-^, Ctrl-_. The others do nothing in an empty line, or belong to what is running.
+ */
+const EDITS: ReadonlySet<number> = new Set([
+  0x09, 0x0e, 0x0f, 0x10, 0x12, 0x13, 0x16, 0x18, 0x19, 0x1b, 0x1d, 0x1e, 0x1f,
+])
 
-/** Part of a line; arrows are, too, since they recall lines. */
-const isText = (bytes: Uint8Array): boolean =>
-  bytes.some((byte) => (byte >= 0x20 && byte !== 0x7f) || RECALLS.has(byte))
+/** Part of a line, or a key that begins to edit one. */
+const isText = (bytes: Uint8Array): boolean => bytes.some((byte) => (byte >= 0x20 && byte !== 0x7f) || EDITS.has(byte))

@@ -16,7 +16,7 @@ type Line = {
   plain: string
   /** Completion, history or the like: what was typed is not what the line says. */
   isEdited: boolean
-  /** What was seen as an echo. */
+  /** Of `plain`, what was seen as an echo. */
   echoed: string | undefined
 }
 
@@ -33,6 +33,11 @@ const ECHO_MS = 1500
 /** The end of a line that asks for what must not be shown. */
 const ASKS_SECRET =
   /(?:pass(?:wor[dt]|phrase|code|wd)|mot de passe|contraseña|密码|口令|\bpin\b|secret|token|\botp\b|verification code|credential)[^$#%]{0,80}[:>?：]\s*$/iu
+
+/** Shown for a password instead of its characters. */
+const IS_MASK = /^([^\p{L}\p{N}])\1*$/u
+/** How a terminal shows keys like Esc and the arrows while no line editor reads them. */
+const SHOWN_KEYS = /\^(?:\[[[O][A-D]|[@-_])/g
 
 /** What may precede an echo: typed blanks, or the prompt of a shell that prints the line again, which may stay where it was. */
 const PROMPT = /^(?:.*[$#%>❯➜»λ])? *$/u
@@ -53,6 +58,8 @@ export class TypedLines {
   readonly #asksSecret: boolean
   /** The cursor was after a prompt or a question: the echo comes before the first line feed. */
   readonly #isAtPrompt: boolean
+  /** A line editor reads the keys. */
+  readonly #isEditing: boolean
   /** Undefined: no more output belongs to it. */
   #echo: { readonly row: Row; readonly decoder: InstanceType<typeof TextDecoder> } | undefined
   #unfinished = ''
@@ -64,10 +71,11 @@ export class TypedLines {
   #isHidden = false
   #outputBytes = 0
 
-  /** `before`: the text left of the cursor; `columns`: of the host's terminal. */
-  constructor(before: string, columns: number) {
+  /** `before`: the text left of the cursor; `columns`: of the host's terminal; `isEditing`: a line editor reads the keys. */
+  constructor(before: string, columns: number, isEditing = false) {
     this.#asksSecret = asksSecret(before)
     this.#isAtPrompt = before !== ''
+    this.#isEditing = isEditing
     this.#echo = { row: new Row(columns, before.length), decoder: new TextDecoder() }
   }
 
@@ -82,6 +90,12 @@ export class TypedLines {
 
   get isEchoed(): boolean {
     return this.lines[0]?.state === 'echoed'
+  }
+
+  /** What was typed without echo; also as a line editor on another host takes it where Esc came first. */
+  get hidden(): readonly string[] {
+    const hidden = this.lines.filter(({ state }) => state === 'hidden')
+    return hidden.flatMap(({ text, isEdited }) => (isEdited ? [text, text.slice(1)] : [text]))
   }
 
   /** The lines that hold something, as they were entered. */
@@ -112,7 +126,16 @@ export class TypedLines {
     else if (token === '\x17') line.text = line.text.replace(/\S*\s*$/, '')
     else if (token < ' ' || token.startsWith('\x1b')) line.isEdited = true
     else if (line.text.length < MOST_COLUMNS) line.text += token
-    if (!line.isEdited) line.plain = line.text
+    if (line.isEdited) return
+    // What follows is echoed after what is left.
+    if (isShown(line) && line.text.length < line.plain.length) line.echoed = line.text
+    line.plain = line.text
+  }
+
+  /** The line was found at a prompt. */
+  confirm(): void {
+    const [first] = this.#lines
+    if (first !== undefined) first.echoed = first.plain
   }
 
   /** No more output comes: what only finds echoes is given up, since thousands of these are kept. */
@@ -129,7 +152,7 @@ export class TypedLines {
     const echo = this.#unfinished === '' && this.#isWhole ? plainText(bytes) : ''
     if (echo !== '') {
       for (const character of echo) row.print(character)
-      return this.#match(row.text)
+      return this.#match(row.text, row.textBeforeCursor)
     }
     this.#isWhole = (bytes.at(-1) ?? 0) < 0x80
     const text = this.#unfinished + decoder.decode(bytes, { stream: true })
@@ -151,7 +174,7 @@ export class TypedLines {
       this.#endRow(row.text)
       row.clear()
     }
-    this.#match(row.text)
+    this.#match(row.text, row.textBeforeCursor)
   }
 
   #endRow(shown: string): void {
@@ -160,14 +183,27 @@ export class TypedLines {
     if (this.isEntered && this.#isAtPrompt && first !== undefined && !isShown(first)) this.#isHidden = true
   }
 
-  #match(shown: string): void {
+  /** `shown`: the row of the cursor, without what stood there before the first key; `beforeCursor`: its part left of the cursor. */
+  #match(shown: string, beforeCursor = ''): void {
     if (shown === '') return
-    for (const line of this.#lines) {
-      const wanted = line.plain.trim()
-      if (isShown(line)) continue
-      const at = wanted === '' ? -1 : shown.indexOf(wanted)
-      if ((at >= 0 && PROMPT.test(shown.slice(0, at))) || (line.isEdited && wanted === '')) line.echoed = line.plain
-    }
+    for (const line of this.#lines)
+      if (!isShown(line) && (this.#isEcho(line, shown) || (!this.isEntered && endsWithRest(line, beforeCursor))))
+        line.echoed = line.plain
+  }
+
+  /**
+   * What is typed after a key that edits says little: a line editor takes some of it as commands, and may show another line. There
+   * a host that shows something at a prompt echoes, before Enter at any prompt, after it where a line editor reads.
+   */
+  #isEcho({ plain, text, isEdited }: Line, shown: string): boolean {
+    if (plain.trim() !== '') return standsAtStart(plain.trim(), shown)
+    if (!isEdited) return false
+    if (text.trim() === '') return true
+    if (IS_MASK.test(shown)) return false
+    if (this.#isEditing || (this.#isAtPrompt && !this.isEntered)) return true
+    // Esc takes the next key.
+    const rest = shown.replace(SHOWN_KEYS, '')
+    return [text, text.slice(1)].some((each) => each.trim() !== '' && standsAtStart(each.trim(), rest))
   }
 
   #stateOf(line: Line, index: number): TypedState {
@@ -186,6 +222,18 @@ function plainText(bytes: Uint8Array): string {
     text += String.fromCharCode(byte)
   }
   return text
+}
+
+function standsAtStart(text: string, shown: string): boolean {
+  const at = shown.indexOf(text)
+  return at >= 0 && PROMPT.test(shown.slice(0, at))
+}
+
+/** Whether what was typed since the last echo is left of the cursor: a shell may have replaced what is before it, or a program printed there. */
+function endsWithRest({ plain, echoed }: Line, beforeCursor: string): boolean {
+  if (echoed === undefined || echoed.trim() === '' || !plain.startsWith(echoed)) return false
+  const rest = plain.slice(echoed.length)
+  return rest.trim() !== '' && beforeCursor.endsWith(rest)
 }
 
 const isShown = ({ plain, echoed }: Line): boolean => echoed?.startsWith(plain) === true
@@ -212,6 +260,10 @@ class Row {
     return Array.from(this.#cells.slice(this.#start), (cell) => cell ?? ' ')
       .join('')
       .trimEnd()
+  }
+
+  get textBeforeCursor(): string {
+    return Array.from(this.#cells.slice(this.#start, this.#at), (cell) => cell ?? ' ').join('')
   }
 
   clear(): void {

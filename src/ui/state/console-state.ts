@@ -50,6 +50,8 @@ export const isBareAction = (label: string): label is keyof typeof BARE_ACTIONS 
 
 export type HostState = {
   readonly host: string
+  /** In its own file: `%h`. */
+  readonly ownName: string
   /** Its place in the inventory, from 1: `%n`. */
   readonly number: number
   /** Empty for this machine itself. */

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { DeclaredHosts, isHostsFile, titlesOf } from '../../../../src/cli/console/declared-hosts.ts'
 import { parseHostsYaml } from '../../../../src/inventory/hosts-yaml.ts'
+import { expandCommand, expandWord } from '../../../../src/ops/run/command-template.ts'
+import { hostStateOf } from '../../../../src/ui/console/fleet-reducer.ts'
+import { expandMacro } from '../../../../src/ui/console/macros.ts'
 
 const RESOLUTION = {
   env: {},
@@ -71,6 +74,14 @@ describe('a workspace of several files', () => {
       ['m9', undefined, 'm9', []],
       ['a/m1', 'm1', '10.0.0.1', []],
     ])
+  })
+
+  it('gives commands and macros the name that a host has in its own file', async () => {
+    const found = await workspace().resolve('@b,a/m1', {})
+    expect(found.map((endpoint) => expandCommand('test %h', endpoint))).toEqual(['test m1', 'test m9', 'test m1'])
+    expect(found.map((endpoint) => expandWord('/tmp/%h', endpoint))).toEqual(['/tmp/m1', '/tmp/m9', '/tmp/m1'])
+    const typed = found.map((endpoint) => expandMacro('%h', hostStateOf(endpoint)))
+    expect(typed).toEqual(['m1', 'm9', 'm1'])
   })
 
   it('keeps passwords for hosts of one file from hosts and jump hosts of another', async () => {

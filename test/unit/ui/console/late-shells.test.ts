@@ -98,6 +98,22 @@ it('is named if it lost its connection before it answered the last line', async 
   expect(console.state.log.filter((line) => line.text === text)).toHaveLength(2)
 })
 
+it('is named with the number of lines that it has not answered', async () => {
+  const { console, type, rest, lose, printAll } = await atPrompts()
+  type('answered\r')
+  rest()
+  await printAll(['m1', 'm2', 'm3', 'm4'], (host) => `answered\r\n${prompt(host)}`)
+  for (const line of ['touch /x', 'touch /y']) {
+    rest()
+    type(`${line}\r`)
+    await printAll(['m1', 'm4'], (host) => `${line}\r\n${prompt(host)}`)
+  }
+  lose(['m2', 'm3'])
+  expect(console.state.notice?.text).toBe(
+    'm[2-3]: connection lost before the last 2 lines were answered; they may not have run',
+  )
+})
+
 it('gets keys again with the next line, after the line that it lost a part of', async () => {
   const { type, comeBack, rest, toM2, header, footer, printAll, others, console } = await atPrompts()
   type('echo never ')

@@ -73,6 +73,22 @@ it('says that a host did not answer, with or without a new shell after that', as
   expect(markdown.match(/\*\*m3 \(1\)\*\*\n\n```\n\[the host did not answer\]\n```/g)).toHaveLength(2)
 })
 
+it('says of all lines that a host did not answer that it did not, while it is silent and after its connection is lost', async () => {
+  for (const isLost of [false, true]) {
+    const { prompts, report, type, print, fleet } = harness()
+    await prompts()
+    for (const line of ['true', 'date']) {
+      type(`${line}\r`)
+      for (const host of ['m1', 'm2']) await print(host, `${line}\r\n\x1b[?2004l\r\x1b[?2004h${host}# `)
+    }
+    if (isLost) fleet.events.emit({ type: 'shell', host: 'm3', state: { kind: 'opening' } })
+    if (isLost) await print('m3', '\x1b[?2004hm3# ')
+    const { markdown } = await report()
+    expect(markdown.match(/\*\*m3 \(1\)\*\*\n\n```\n\[the host did not answer\]\n```/g)).toHaveLength(2)
+    expect(markdown).not.toContain('typed ahead')
+  }
+})
+
 describe('a line that was typed ahead', () => {
   const all = ['m1', 'm2', 'm3']
   const ahead = async (echoOf: (host: string) => readonly [early: string, late: string]) => {
@@ -104,6 +120,20 @@ describe('a line that was typed ahead', () => {
     expect(markdown).toContain('typed on m\\[1-3\\], typed ahead: m2\n\n**m\\[1,3\\] (2)**\n\n```\ndone\n```')
     expect(markdown).toContain('**m2 (1)**\n\n```\necho ndoneext\n```')
     expect(markdown).not.toMatch(/ifferent|Output differed/)
+  })
+
+  it('is no password where more is printed before its prompt than is searched for an echo', async () => {
+    const { prompts, report, type, print } = harness()
+    await prompts()
+    type('dmesg\r')
+    for (const host of all) await print(host, 'dmesg\r\n\x1b[?2004l\r')
+    type('uptime\r')
+    for (const host of all) {
+      await print(host, `u[ 1.0] ptime\r\n${'[ 2.0] memory\r\n'.repeat(2000)}\x1b[?2004h${host}# `)
+      await print(host, `uptime\r\n\x1b[?2004l\rup 3 days\r\n\x1b[?2004h${host}# `)
+    }
+    const { markdown } = await report()
+    expect(titlesOf(markdown)).toEqual(['` dmesg `', '` uptime `'])
   })
 
   it('makes no difference between hosts whose shells mark no prompts', async () => {
@@ -606,6 +636,38 @@ describe('a line that was searched for with Ctrl-R', () => {
   })
 })
 
+it('shows what Esc left of a word, and this word elsewhere', async () => {
+  const { prompts, run, report, type, print } = harness()
+  const all = ['m1', 'm2', 'm3']
+  await prompts()
+  await run('uptime -p', () => 'up 3 days\r\n')
+  type('\x1b')
+  for (const key of 'uptime') {
+    type(key)
+    if (key !== 'u') for (const host of all) await print(host, key)
+  }
+  type('\r')
+  for (const host of all) await print(host, `\r\n\x1b[?2004l\rbash: ptime: command not found\r\n\x1b[?2004h${host}# `)
+  await run('uptime', () => 'uptime is long\r\n')
+  const { markdown } = await report()
+  expect(markdown).not.toContain('not shown')
+  expect(titlesOf(markdown)).toEqual(['` uptime -p `', '` ptime `', '` uptime `'])
+})
+
+it('has a line that is recalled with Esc and k, as vi does it', async () => {
+  const { prompts, run, report, type, print } = harness()
+  const all = ['m1', 'm2', 'm3']
+  await prompts()
+  await run('echo one two', () => 'one two\r\n')
+  type('\x1b')
+  type('k')
+  for (const host of all) await print(host, `echo one two${'\b'.repeat(12)}`)
+  type('\r')
+  for (const host of all) await print(host, `\r\n\x1b[?2004l\rone two\r\n\x1b[?2004h${host}# `)
+  const { markdown } = await report()
+  expect(titlesOf(markdown)).toEqual(['` echo one two `', '` echo one two `'])
+})
+
 it('leaves out an arrow where there is no line to recall', async () => {
   const { prompts, run, report, type, print } = harness()
   await prompts()
@@ -757,7 +819,10 @@ it('keeps of an endless line no more than the screen shows', async () => {
 
 it('keeps output that comes byte by byte as it keeps output that comes at once', () => {
   const bytes = Buffer.from(Array.from({ length: 9000 }, (_, index) => `${index}\r\n`).join(''))
-  const [slow, fast] = [new HostPart('$ ', 80), new HostPart('$ ', 80)]
+  const [slow, fast] = [
+    new HostPart({ before: '$ ', columns: 80, isEditing: true }),
+    new HostPart({ before: '$ ', columns: 80, isEditing: true }),
+  ]
   for (const byte of bytes) slow.push(Uint8Array.of(byte))
   fast.push(bytes)
   expect(slow.head.equals(fast.head)).toBe(true)

@@ -5,8 +5,12 @@ import { TypedLines } from '../../../../src/ui/report/typed-line.ts'
 import { randomRuns } from '../../../support/random-runs.ts'
 
 /** `>` types, `<` prints, a number lets that many milliseconds pass. */
-function play(before: string, steps: readonly (readonly ['>' | '<', string] | number)[], columns = 80) {
-  const typed = new TypedLines(before, columns)
+function play(
+  before: string,
+  steps: readonly (readonly ['>' | '<', string] | number)[],
+  { columns = 80, isEditing = false } = {},
+) {
+  const typed = new TypedLines(before, columns, isEditing)
   let nowMs = 1000
   for (const step of steps) {
     if (typeof step === 'number') nowMs += step
@@ -91,7 +95,7 @@ describe('an echo', () => {
           ['>', `${text}\r`],
           ['<', printed],
         ],
-        20,
+        { columns: 20 },
       ),
     ).toEqual([`echoed: ${text}`])
   })
@@ -179,6 +183,85 @@ describe('what is hidden', () => {
 
   it('is not decided while the host is silent', () => {
     expect(play('$ ', [['>', 'uptime\r']])).toEqual(['silent: uptime'])
+  })
+})
+
+describe('what a shell shows otherwise than it was typed', () => {
+  type Steps = Parameters<typeof play>[1]
+  const typedAndShown = (...keys: readonly (readonly [string, string])[]): Steps =>
+    keys.flatMap(
+      ([key, shown]): Steps => [
+        ['>', key],
+        ['<', shown],
+      ],
+    )
+  const ENTER = ['\r', '\r\nfile\r\n$ '] as const
+  const WORD = [...'main'].map((key) => [key, key] as const)
+
+  it.each<[string, Steps, string]>([
+    [
+      'an abbreviation that a blank expands',
+      typedAndShown(['gco', 'gco'], [' ', '\b\b\bgit checkout '], ...WORD, ENTER),
+      'gco main',
+    ],
+    [
+      'history that a blank expands',
+      typedAndShown(['ls !$', 'ls !$'], [' ', '\b\b/etc '], ...WORD, ENTER),
+      'ls !$ main',
+    ],
+    ['output in the middle of it', typedAndShown(['ls ', 'ls \r\n[1]+  Done\r\n'], ...WORD, ENTER), 'ls main'],
+    [
+      'a part of a word that Ctrl-W leaves',
+      typedAndShown(['ls /a/b', 'ls /a/b'], ['\x17', '\b\x1b[K'], ...WORD, ENTER),
+      'ls main',
+    ],
+  ])('is echoed: %s', (_, steps, text) => {
+    expect(play('$ ', steps)).toEqual([`echoed: ${text}`])
+  })
+
+  it.each<[string, boolean, Steps]>([
+    ['key by key', false, typedAndShown(['\x1b', ''], ['u', ''], ['p', 'p'], ['time', 'time'], ENTER)],
+    ['at once', true, typedAndShown(['\x1b', ''], ['uptime\r', 'ptime\r\nfile\r\n$ '])],
+  ])('is echoed after Esc, which takes the first key, %s', (_, isEditing, steps) => {
+    expect(play('$ ', steps, { isEditing })).toEqual(['echoed: uptime'])
+  })
+
+  it.each<[string, string]>([
+    ['as it was typed', '^[uptime\r\nfile\r\n$ ptime\r\n'],
+    ['by the line editor alone', 'file\r\n$ ptime\r\n'],
+  ])('is echoed after Esc where it is typed before the prompt, %s', (_, output) => {
+    const keys: Steps = [
+      ['>', '\x1b'],
+      ['>', 'uptime\r'],
+    ]
+    expect(play('', [...keys, ['<', output]])).toEqual(['echoed: uptime'])
+  })
+
+  it.each<[string, string, Steps]>([
+    ['not shown', 'Say it: ', typedAndShown(['\x1b', ''], ['hunter2', ''], ['\r', '\r\n$ '])],
+    [
+      'printed by the program',
+      'Say it: ',
+      typedAndShown(['\x1b', ''], ['hunter2', ''], ['\r', 'you said hunter2\r\n$ ']),
+    ],
+    ['answered on the same line', 'Say it: ', typedAndShown(['\x1b', ''], ['hunter2', ''], ['\r', ' ok\r\n$ '])],
+    ['shown as stars', 'Say it: ', typedAndShown(['\x1b', ''], ['hunter2', '*******'], ['\r', '\r\n$ '])],
+    ['typed before it is asked for', '', typedAndShown(['\x1b', ''], ['hunter2\r', 'working\r\nSay it: \r\n$ '])],
+    ['recalled into', 'Say it: ', typedAndShown(['\x1b[A', ''], ['hunter2', ''], ['\r', '\r\n$ '])],
+  ])('is hidden: a password after a key that edits, %s', (_, before, steps) => {
+    expect(play(before, steps)).toEqual(['hidden: hunter2'])
+  })
+
+  it('is hidden: a password of which the beginning was typed before the program asked', () => {
+    const steps = typedAndShown(['hun', 'hun'], ['ter2', '\r\nSay it: '], ['\r', '\r\n$ '])
+    expect(play('', steps)).toEqual(['hidden: hunter2'])
+  })
+
+  it('hides a password also as it is without the key that Esc takes on another host', () => {
+    const typed = new TypedLines('Password: ', 80)
+    for (const keys of ['\x1b', 'hunter2\r']) typed.type(Buffer.from(keys), 0)
+    typed.print(Buffer.from('\r\n'))
+    expect(typed.hidden).toEqual(['hunter2', 'unter2'])
   })
 })
 
