@@ -92,7 +92,7 @@ export class Comparison implements Disposable {
     if (!screen || !known) return undefined
     const cached = this.#texts.get(host)
     if (cached?.revision === screen.revision) return cached.text
-    const text: HostText = { host, names: [host, known.address], rows: screen.visibleText() }
+    const text: HostText = { host, names: [known.ownName, known.address], rows: screen.visibleText() }
     this.#texts.set(host, { revision: screen.revision, text })
     return text
   }
@@ -109,37 +109,38 @@ const PLACE = '\u0001'
 
 const escapeForRegExp = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
 
-/** Replaces the host's own names, so that `root@m1:~#` equals `root@m2:~#`. */
-function withoutNames({ names, rows }: HostText): readonly string[] {
+/**
+ * What each row may be compared as: without the host's own names, so that `root@m1:~#` equals `root@m2:~#`; without the first of
+ * several, as in `root@m1:~# ping m1`; as it is.
+ */
+function readingsOf({ names, rows }: HostText): readonly (readonly [string, ...string[]])[] {
   const known = names.filter((name) => name !== '').sort((a, b) => b.length - a.length)
-  if (known.length === 0) return rows
-  const pattern = new RegExp(`(?<![\\w.-])(?:${known.map(escapeForRegExp).join('|')})(?![\\w-])`, 'g')
-  return rows.map((row) => row.replace(pattern, PLACE))
+  if (known.length === 0) return rows.map((row) => [row])
+  const pattern = `(?<![\\w.-])(?:${known.map(escapeForRegExp).join('|')})(?![\\w-])`
+  const [each, first] = [new RegExp(pattern, 'g'), new RegExp(pattern)]
+  return rows.map((row) => [row.replace(each, PLACE), row.replace(first, PLACE), row])
 }
 
 /** By host, its rows as they are compared, without blank ones at the end. */
 export type ComparedScreens = ReadonlyMap<string, readonly string[]>
 
 /**
- * A row with a name of its own host is compared without the name, as in a prompt, unless more hosts show the row as it is:
- * `master: m2` is equal everywhere.
+ * A row with a name of its own host is compared without the name, as in a prompt, unless more hosts show the row as it is, or with
+ * one after the prompt: `master: m2` is equal everywhere.
  */
 export function compareScreens(texts: readonly HostText[]): ComparedScreens {
   const screens = texts.map(({ host, names, rows }) => {
     const shown = rows.map((row) => row.trimEnd())
     shown.length = shown.findLastIndex((row) => row !== '') + 1
-    return { host, shown, nameless: withoutNames({ host, names, rows: shown }) }
+    return { host, readings: readingsOf({ host, names, rows: shown }) }
   })
   const counts = new Map<string, number>()
-  for (const { shown, nameless } of screens)
-    for (const row of new Set([...shown, ...nameless])) counts.set(row, (counts.get(row) ?? 0) + 1)
+  for (const { readings } of screens)
+    for (const row of new Set(readings.flat())) counts.set(row, (counts.get(row) ?? 0) + 1)
   const hostsWith = (row: string) => counts.get(row) ?? 0
-  const compared = screens.map(({ host, shown, nameless }): [string, readonly string[]] => [
+  const compared = screens.map(({ host, readings }): [string, readonly string[]] => [
     host,
-    nameless.map((row, index) => {
-      const whole = shown[index] ?? ''
-      return hostsWith(whole) > hostsWith(row) ? whole : row
-    }),
+    readings.map((each) => each.reduce((best, row) => (hostsWith(row) > hostsWith(best) ? row : best))),
   ])
   return new Map(compared)
 }

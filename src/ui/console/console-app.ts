@@ -433,6 +433,12 @@ export class ConsoleApp implements PageContext, Disposable {
   sendTo(hosts: readonly string[], bytes: Uint8Array): void {
     if (this.#isOnPage(hosts)) return
     if (hosts.length === 0) return this.notice(needsReceiver(this.state) ?? '', 'warning', 'receivers')
+    const end = this.#lateShells.endOfLost(bytes)
+    // Keys that arrive together do the same as one by one.
+    if (end !== undefined && end < bytes.length) {
+      this.sendTo(hosts, bytes.subarray(0, end))
+      return this.sendTo(hosts, bytes.subarray(end))
+    }
     this.#expectEcho(hosts)
     const [first] = bytes
     if (bytes.length === 1 && first !== undefined && INTERRUPTS.has(first))
@@ -733,6 +739,7 @@ export class ConsoleApp implements PageContext, Disposable {
 
   removeHosts(hosts: readonly string[]): void {
     this.#closed.push(hosts)
+    this.recording.leave(hosts)
     for (const host of hosts) {
       const endpoint = this.ports.fleet.endpoint(host)
       if (endpoint !== undefined) this.#closedEndpoints.set(host, endpoint)

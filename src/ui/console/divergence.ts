@@ -50,7 +50,7 @@ function plain(text: string, names: ReadonlySet<string>): string {
 }
 
 const namesOf = ({ host, home }: Pick<GuardedHost, 'host' | 'home'>): ReadonlySet<string> =>
-  new Set([host.host, host.address, ...(home?.match(NAME) ?? [])])
+  new Set([host.ownName, host.address, ...(home?.match(NAME) ?? [])])
 
 /** The prompt left of the cursor, if nothing has been typed after it. */
 export function emptyPrompt(line: string): string | undefined {

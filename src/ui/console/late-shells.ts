@@ -101,6 +101,14 @@ export class LateShells {
     else if (!ADDS_NOTHING.test(Buffer.from(bytes).toString('latin1'))) this.#isLineOpen = true
   }
 
+  /** After the key that ends the line that was lost; undefined: none was, or it is not among these. */
+  endOfLost(bytes: Uint8Array): number | undefined {
+    const { lostInput } = this.#options.state()
+    if (lostInput === undefined) return undefined
+    const at = bytes.findIndex((byte) => (lostInput === 'program' ? byte === CTRL_C : ENDS.has(byte)))
+    return at < 0 ? undefined : at + 1
+  }
+
   /** These did not get what others got, though they have shells. */
   noteMissed(hosts: readonly string[]): void {
     this.#setLate((host) => hosts.includes(host), true)

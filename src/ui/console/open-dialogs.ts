@@ -126,6 +126,7 @@ export function openCloseHost(app: ConsoleApp): void {
   const hasShell = hosts.some((host) => ['opening', 'open'].includes(app.state.hosts.get(host)?.shell.kind ?? ''))
   const isOne = hosts.length === 1
   const busy = app.busyOn((host) => hosts.includes(host))
+  const recorded = app.recording.among(hosts)
   const what = hasShell
     ? `This hangs up ${isOne ? 'its shell and ends what runs in it' : 'their shells and ends what runs in them'}.`
     : `${isOne ? 'It has' : 'They have'} no shell.`
@@ -135,6 +136,11 @@ export function openCloseHost(app: ConsoleApp): void {
       title: `Close ${names}?`,
       lines: [
         { text: `${what} hosts.yaml stays as it is.` },
+        ...(recorded.length === 0
+          ? []
+          : [
+              { text: `This also ends the recording of ${clip(foldHostSet(recorded), 24)}.`, tone: 'warning' as const },
+            ]),
         ...busy.map(({ title, hosts: on }) => ({
           text: `This also ends ${clip(title, 36)} on ${clip(foldHostSet(on), 24)}.`,
           tone: 'warning' as const,

@@ -65,6 +65,19 @@ export class Recording implements Disposable {
     else this.#report(`recording of ${foldHostSet(hosts)} stopped: ${fileReason(trouble)}`, 'error')
   }
 
+  /** Their panes are closed. */
+  leave(hosts: readonly string[]): void {
+    const recorded = this.among(hosts)
+    for (const host of recorded) {
+      this.#stopHost(host)
+      this.#context.log(host, 'its recording ended: its pane was closed')
+    }
+  }
+
+  among(hosts: readonly string[]): readonly string[] {
+    return hosts.filter((host) => this.#hosts.has(host))
+  }
+
   #stopHost(host: string): void {
     if (!this.#hosts.delete(host)) return
     this.#views.stopRecording(host)

@@ -113,7 +113,13 @@ export class ScrollMode {
 
   /** What is marked, or else all that is in view. */
   #copy(host: string, screen: Screen): void {
-    const marked = this.#selection.host === host ? this.#selection.text() : undefined
+    const isMarked = this.#selection.host === host
+    const marked = isMarked ? this.#selection.text() : undefined
+    if (isMarked && marked === undefined) {
+      this.#selection.clear()
+      this.#context.notice('nothing copied: the marked text is gone; mark it again', 'warning')
+      return this.#show(host)
+    }
     const top = screen.historyLines - screen.viewOffset
     const [from, to] = [top, top + screen.rows - 1]
     const text =

@@ -6,13 +6,18 @@ import { type PaneView, styleOf, type Theme } from '../compositor/scene.ts'
 export type SelectionUnit = 'cell' | 'word' | 'line'
 
 /** An end of the marked text. It follows its line while output scrolls. */
-type End = { readonly mark: LineMark | undefined; readonly place: ScreenPlace }
+type End = {
+  readonly mark: LineMark | undefined
+  readonly place: ScreenPlace
+  /** Rows from the mark to the place: of whole lines the first row is marked, which stays when they are wrapped again. */
+  readonly rows: number
+}
 
 type Marked = {
   readonly host: string
   readonly screen: Screen
   readonly unit: SelectionUnit
-  /** The lines are wrapped again when the width of the pane changes. */
+  /** The lines are wrapped again when the width of the pane changes: then only whole lines stay marked. */
   readonly columns: number
   readonly anchor: End
   readonly end: End
@@ -29,20 +34,23 @@ export class TextSelection implements Disposable {
   lineOf(host: string): number | undefined {
     const marked = this.#marked
     if (marked?.host !== host || marked.unit !== 'line') return undefined
-    return placeOf(marked.end)?.line ?? 0
+    const rows = marked.columns === marked.screen.columns ? marked.end.rows : 0
+    return (placeOf(marked.end)?.line ?? 0) + rows
   }
 
   start(host: string, screen: Screen, place: ScreenPlace, unit: SelectionUnit): void {
     this.clear()
     const { columns } = screen
-    this.#marked = { host, screen, unit, columns, anchor: endAt(screen, place), end: endAt(screen, place) }
+    const [anchor, end] = [endAt(screen, place, unit), endAt(screen, place, unit)]
+    this.#marked = { host, screen, unit, columns, anchor, end }
   }
 
   extendTo(place: ScreenPlace): void {
     if (this.#marked === undefined) return
-    const { screen, end } = this.#marked
+    const { screen, end, unit } = this.#marked
     end.mark?.[Symbol.dispose]()
-    this.#marked = { ...this.#marked, end: endAt(screen, place) }
+    const columns = unit === 'line' ? screen.columns : this.#marked.columns
+    this.#marked = { ...this.#marked, columns, end: endAt(screen, place, unit) }
   }
 
   /** False: there was none. */
@@ -84,7 +92,7 @@ export class TextSelection implements Disposable {
   /** Whole words or lines where these are marked; both ends included. */
   #range(): { readonly from: ScreenPlace; readonly to: ScreenPlace } | undefined {
     const marked = this.#marked
-    if (marked === undefined || marked.columns !== marked.screen.columns) return undefined
+    if (marked === undefined || (marked.unit !== 'line' && marked.columns !== marked.screen.columns)) return undefined
     const ends = [placeOf(marked.anchor), placeOf(marked.end)].filter((place) => place !== undefined)
     const [from, to] = ends.toSorted((one, other) => one.line - other.line || one.column - other.column)
     if (from === undefined || to === undefined) return undefined
@@ -98,7 +106,10 @@ export class TextSelection implements Disposable {
   }
 }
 
-const endAt = (screen: Screen, place: ScreenPlace): End => ({ mark: screen.mark(place.line), place })
+function endAt(screen: Screen, place: ScreenPlace, unit: SelectionUnit): End {
+  const [line] = unit === 'line' ? screen.lineAround(place.line) : [place.line]
+  return { mark: screen.mark(line), place: { ...place, line }, rows: place.line - line }
+}
 
 function placeOf({ mark, place }: End): ScreenPlace | undefined {
   if (mark === undefined) return place

@@ -17,6 +17,7 @@ import {
   insertText,
   isCancelKey,
   type Line,
+  moreText,
   windowAround,
 } from './dialog.ts'
 
@@ -102,6 +103,7 @@ const AROUND_LINE = 6
 /** `SHA256:` and 256 bits. */
 const FINGERPRINT_WIDTH = 50
 const LEAST_NAME = 8
+const LEAST_KEYS = 2
 
 /** `onAnswer` gets the hosts whose keys are trusted. */
 export const hostKeyDialog =
@@ -132,10 +134,13 @@ export const hostKeyDialog =
           ({ lookupName }, index) => textWidth(texts[index] ?? '') + textWidth(lookupName) + 3 <= room,
         )
         const details = hasRoom ? [] : detailsOf(keys[selected], room)
-        const height = Math.max(2, rows - 10 - head.length - details.length)
+        const free = rows - 10 - head.length - details.length - blankBefore(details).length
+        // There the text around gives way to the selected key, and to the list.
+        const isLow = free < Math.min(keys.length, LEAST_KEYS)
+        const height = isLow ? Math.max(1, lowRows(rows) - details.length) : free
         const start = windowAround(selected, keys.length, height)
         firstShown = start
-        linesAbove = head.length
+        linesAbove = isLow ? 0 : head.length
         shownCount = height
         const lines = keys.slice(start, start + height).map(
           ({ host, lookupName }, index): DialogLine => ({
@@ -144,10 +149,11 @@ export const hostKeyDialog =
             ...(lookupName === host || !hasRoom ? {} : { right: lookupName }),
           }),
         )
+        const more = moreText(start, keys.length - start - lines.length)
         return {
           id: 'host-keys',
-          title: `New host keys: ${keys.length}`,
-          lines: [...head, ...lines, ...details],
+          title: [`New host keys: ${keys.length}`, ...(more === '' ? [] : [more])].join('   '),
+          lines: isLow ? [...lines, ...details, ...head] : [...head, ...lines, ...blankBefore(details), ...details],
           keys: [
             ['y', `trust ${accepted.size} and record`],
             ['Space', 'toggle'],
@@ -180,11 +186,16 @@ export const hostKeyDialog =
     }
   }
 
+const blankBefore = (lines: readonly DialogLine[]): readonly DialogLine[] => (lines.length === 0 ? [] : [{ text: '' }])
+
+/** Of the dialog's lines, those that a low screen shows: without the margins, the frame, the title, the keys and blank lines. */
+const lowRows = (rows: number): number => (rows < 12 ? rows : rows - 2) - 4 - (rows >= 18 ? 2 : 0)
+
 /** The key whole, where its line has no room for all of it. */
 function detailsOf(key: NewHostKey | undefined, room: number): readonly DialogLine[] {
   if (key === undefined) return []
   const { host, lookupName, algorithm, fingerprint } = key
   const name = lookupName === host ? host : `${host} (${lookupName})`
   const words = `${name}: ${algorithm.replace(/^ssh-/, '')} ${fingerprint}`
-  return [{ text: '' }, ...wrapText(words, room).map((text) => ({ text }))]
+  return wrapText(words, room).map((text) => ({ text }))
 }

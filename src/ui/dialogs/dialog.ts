@@ -89,6 +89,10 @@ export function closeOnce(onClose: () => void): () => boolean {
   }
 }
 
+/** `↑ 3 more   ↓ 20 more` */
+export const moreText = (above: number, below: number): string =>
+  [...(above > 0 ? [`↑ ${above} more`] : []), ...(below > 0 ? [`↓ ${below} more`] : [])].join('   ')
+
 /** Which of `count` lines are shown on `height` rows: the selected one is in the middle where possible. */
 export function windowAround(selected: number, count: number, height: number): number {
   return Math.min(Math.max(0, selected - Math.floor(height / 2)), Math.max(0, count - height))

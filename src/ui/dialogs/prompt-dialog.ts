@@ -1,7 +1,15 @@
 /** Dialogs with a line of input: one that checks and previews what is typed, and one that finds an item of many. */
 import { defined } from '../../base/defined.ts'
 import { sentenceOf } from '../../base/errors.ts'
-import { type Completing, closeOnce, type DialogFactory, type DialogLine, isCancelKey, windowAround } from './dialog.ts'
+import {
+  type Completing,
+  closeOnce,
+  type DialogFactory,
+  type DialogLine,
+  isCancelKey,
+  moreText,
+  windowAround,
+} from './dialog.ts'
 import { PromptLine } from './prompt-line.ts'
 
 export type PromptCheck = { readonly error?: string; readonly preview?: readonly DialogLine[] }
@@ -296,9 +304,5 @@ export const listDialog =
       cancel: close,
     }
   }
-
-/** `↑ 3 more   ↓ 20 more` */
-const moreText = (above: number, below: number): string =>
-  [...(above > 0 ? [`↑ ${above} more`] : []), ...(below > 0 ? [`↓ ${below} more`] : [])].join('   ')
 
 const CANCEL = ['Esc', 'cancel'] as const

@@ -278,8 +278,9 @@ export function toggleSolo(state: ConsoleState, hosts: readonly string[]): Chang
   // The host that received alone may be gone.
   if (areReceivers(state, hosts) || (before !== undefined && receivers.size === 0))
     return setReceivers(state, before ?? receivers)
-  // Hosts that already were the receivers before others were selected alone.
-  const isNew = before === undefined || areReceivers({ receivers: before }, hosts)
+  // Some of the receivers, or hosts that already were the receivers before others were selected alone.
+  const isPart = hosts.length < receivers.size && hosts.every((host) => receivers.has(host))
+  const isNew = before === undefined || isPart || areReceivers({ receivers: before }, hosts)
   return { receivers: known(state, hosts), receiversBeforeSolo: isNew ? receivers : before }
 }
 

@@ -330,6 +330,24 @@ describe('selecting one host alone', () => {
   })
 })
 
+describe('selecting some of the receivers alone', () => {
+  test('leads back to all that received, also if these were selected alone before', () => {
+    const harness = createConsoleHarness({ hosts: ['m1', 'm2'] })
+    const { console } = harness
+    harness.type(`${LEADER}/`)
+    harness.type('m1\r')
+    expect(harness.receivers()).toBe('m1')
+    console.change(() => ({ isFolded: true, equalGroups: [['m1', 'm2']] }))
+    harness.type(`${LEADER}s`)
+    expect(harness.receivers()).toBe('m1,m2')
+    console.change(() => ({ isFolded: false, equalGroups: [], focus: 'm2' }))
+    harness.type(`${LEADER}s`)
+    expect(harness.receivers()).toBe('m2')
+    harness.type(`${LEADER}s`)
+    expect(harness.receivers()).toBe('m1,m2')
+  })
+})
+
 describe('pastes', () => {
   test('are told from what is composed, also when it is opened again', () => {
     const harness = createConsoleHarness()

@@ -36,6 +36,13 @@ test('treats equal rows as equal that name one of the hosts', () => {
   expect(groups([...texts, host('m4', 'master: m4', 'root@m4:~#')])).toEqual([['m1', 'm2', 'm3'], ['m4']])
 })
 
+test('treats equal lines as equal that name one of the hosts after the prompt', () => {
+  const texts = ['m1', 'm2', 'm3'].map((name) => host(name, `root@${name}:~# ping m1`, `root@${name}:~#`))
+  expect(groups(texts)).toEqual([['m1', 'm2', 'm3']])
+  const own = ['m1', 'm2', 'm3'].map((name) => host(name, `root@${name}:~# ping ${name}`))
+  expect(groups(own)).toEqual([['m1', 'm2', 'm3']])
+})
+
 test('tells a host that shows the prompt of another one from the others', () => {
   const texts = [host('m1', 'root@m2:~#'), ...['m2', 'm3', 'm4'].map((name) => host(name, `root@${name}:~#`))]
   expect(groups(texts)).toEqual([['m2', 'm3', 'm4'], ['m1']])

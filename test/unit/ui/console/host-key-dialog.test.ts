@@ -17,6 +17,7 @@ const keyOf = (host: string, algorithm = 'ssh-ed25519'): NewHostKey => ({
 function open(keys: readonly NewHostKey[], columns: number, rows: number) {
   const accepted: ReadonlySet<string>[] = []
   const dialog = hostKeyDialog(keys, (hosts) => accepted.push(hosts))({ onClose() {}, onChange() {} })
+  const title = () => dialog.view({ columns, rows }).title
   const body = () => layoutDialog(dialog.view({ columns, rows }), columns, rows).body
   /** As far as they are drawn. */
   const lines = () =>
@@ -24,7 +25,7 @@ function open(keys: readonly NewHostKey[], columns: number, rows: number) {
       const room = Math.min(110, columns - 2) - 4 - (right === '' ? 0 : right.length + 3)
       return `${text.slice(0, room)} ${right}`.trimEnd()
     })
-  return { dialog, accepted, lines, body }
+  return { dialog, accepted, lines, body, title }
 }
 
 it.each([
@@ -47,6 +48,26 @@ it('of long names and algorithms the fingerprint is left whole on 80 columns', (
   const { lines } = open([keyOf(host, 'ecdsa-sha2-nistp256'), keyOf('m2')], 80, 24)
   expect(lines().filter((line) => line.startsWith('[x]') && line.includes(FINGERPRINT))).toHaveLength(2)
   expect(lines().join(' ')).toContain('ecdsa-sha2-nistp256')
+})
+
+it.each([
+  [40, 12],
+  [40, 10],
+  [40, 18],
+  [60, 14],
+])('on %i×%i the fingerprint of the selected key is shown whole, and how many keys are not shown', (columns, rows) => {
+  const keys = ['m1', 'm2', 'm3', 'm4', 'm5'].map((host) => keyOf(host))
+  const { dialog, lines, title } = open(keys, columns, rows)
+  const isDown = title().includes('↓')
+  const more = () => [...title().matchAll(/[↑↓] (\d+) more/g)].reduce((sum, [, count]) => sum + Number(count), 0)
+  for (const host of ['m1', 'm2', 'm3', 'm4', 'm5']) {
+    expect(lines().join('')).toContain(FINGERPRINT)
+    const shown = lines().flatMap((line) => /^\[x\] (\S+)/.exec(line)?.[1] ?? [])
+    expect(shown).toContain(host)
+    expect(shown.length + more()).toBe(5)
+    dialog.key('Down', {} as never)
+  }
+  expect(title().includes('↑')).toBe(isDown)
 })
 
 it('a click on a key toggles it, and one on the text around does nothing', () => {

@@ -267,6 +267,19 @@ describe('when all receivers have lost the beginning of a line', () => {
     expect(toM2()).toBe('ls\r')
   })
 
+  it.each([
+    ['Ctrl-C', '\x03'],
+    ['Ctrl-U', '\x15'],
+    ['Enter', '\r'],
+  ])('%s ends it, too, where the next line arrives together with it', async (_name, key) => {
+    const { type, comeBack, toM2, header } = await atPrompts(['m2'])
+    type('echo do not ')
+    await comeBack()
+    type(`rm x${key}echo fast\r`)
+    expect(toM2()).toBe('echo fast\r')
+    expect(header()).toContain('TYPING INTO m2')
+  })
+
   it('Ctrl-D, which may only delete a character of it, does not end it', async () => {
     const { type, comeBack, toM2 } = await atPrompts(['m2'])
     type('echo do not ')

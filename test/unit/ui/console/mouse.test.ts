@@ -196,6 +196,28 @@ describe('dragging', () => {
     expect(copied(harness).at(-1)).toBe('0123456789012345678901234\nlast')
   })
 
+  it.each([60, 16])('keeps whole lines marked when the pane becomes %i columns wide', async (columns) => {
+    const harness = createConsoleHarness({ hosts: ['m1'], size: { columns: 22, rows: 14 } })
+    await harness.print('m1', 'first\r\n0123456789012345678901234\r\nnext\r\nlast')
+    harness.type(`${LEADER}[`)
+    harness.type('vkk')
+    harness.console.resize(columns, 14)
+    harness.type('y')
+    expect(copied(harness)).toEqual(['0123456789012345678901234\nnext\nlast'])
+  })
+
+  it('copies nothing else when the marked text is gone', async () => {
+    const harness = createConsoleHarness({ hosts: ['m1'], size: { columns: 22, rows: 14 } })
+    await harness.print('m1', 'first\r\nlast')
+    harness.type(`${LEADER}[`)
+    harness.type(mouseBytes('press', 1, 2) + mouseBytes('drag', 4, 2) + mouseBytes('release', 4, 2))
+    const before = copied(harness).length
+    harness.console.resize(60, 14)
+    harness.type('y')
+    expect(copied(harness)).toHaveLength(before)
+    expect(harness.console.state.notice?.text).toBe('nothing copied: the marked text is gone; mark it again')
+  })
+
   it('belongs to a program that uses the mouse, until the user scrolls back', async () => {
     const harness = createConsoleHarness({ hosts: ['m1'], size: { columns: 60, rows: 10 } })
     await harness.print('m1', '\x1b[?1002;1006htext')

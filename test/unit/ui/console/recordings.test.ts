@@ -38,6 +38,17 @@ it('a recording that cannot be written stops on all hosts, and the Log says why'
   expect(console.state.log.filter((entry) => entry.text.includes('stopped'))).toMatchObject([{ text, tone: 'error' }])
 })
 
+it('ends on a host whose pane is closed, which the dialog says first', () => {
+  const { console, type } = createConsoleHarness({ hosts: ['m1', 'm2'], environment: { XDG_STATE_HOME: state } })
+  type('\x1dv')
+  type('\x1dx')
+  expect(JSON.stringify(console.state.mode)).toContain('This also ends the recording of m1.')
+  type('y')
+  expect(console.state.log.at(-1)).toMatchObject({ host: 'm1', text: 'its recording ended: its pane was closed' })
+  type('\x1dv')
+  expect(console.state.notice?.text).toBe('stopped recording m2')
+})
+
 describe('the directory of a recording', () => {
   it('belongs to one recording, also if another starts in the same second, and only to the user', () => {
     const nowMs = Date.UTC(2026, 10, 21, 10, 15, 30)
