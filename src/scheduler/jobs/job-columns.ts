@@ -69,7 +69,13 @@ export const JOB_COLUMNS: readonly JobColumn[] = [
     isNeeded: (jobs) => new Set(jobs.map(({ user }) => user)).size > 1,
     ...shared(({ user }) => user),
   },
-  { title: 'ASKS FOR', width: 44, leastPane: 114, ...shared(requestText) },
+  {
+    title: 'ASKS FOR',
+    width: 44,
+    leastPane: 114,
+    text: requestText,
+    groupText: ({ lead, isMixed }) => `${requestText(lead)}${isMixed === true ? ', some edited' : ''}`,
+  },
   { title: 'NAME', width: 200, most: 40, ...shared(({ spec }) => spec.name) },
 ]
 

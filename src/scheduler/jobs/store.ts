@@ -61,6 +61,8 @@ export type JobGroup = {
   readonly first: number
   readonly count: number
   readonly counts: ReadonlyMap<string, number>
+  /** Some of them were edited, so that they ask for other things than the first one, or have other names. */
+  readonly isMixed?: boolean
 }
 
 /** When and where jobs that were submitted together ran. */
@@ -207,6 +209,7 @@ export class JobStore implements Disposable {
       spec,
       first: Math.min(...own.map(({ first }) => Number(first))),
       count: own.reduce((sum, { count }) => sum + Number(count), 0),
+      ...(new Set(own.map(({ spec: each }) => each)).size > 1 ? { isMixed: true } : {}),
       counts: new Map(
         [...Map.groupBy(own, ({ kind }) => String(kind))].map(([kind, some]) => [
           kind,

@@ -93,10 +93,14 @@ function asideText(state: ConsoleState, rooms: readonly number[]): string {
   const receiving = divergedReceivers(state)
   if (receiving.length === 0) return ''
   const names = clip(foldHostSet(receiving), NAMES_WIDTH)
+  if (receiving.every((host) => !isConnected(state, host)))
+    return longest(` not connected: ${names} `, ` lost: ${names} `) ?? ' ≠ '
   const count = `${receiving.length} of ${receivers.size}`
   const text = ` ${count} ${receiving.length === 1 ? 'differs' : 'differ'}: ${names} `
   return longest(text, ` ≠ ${names} `, ` ≠ ${count} `) ?? ' ≠ '
 }
+
+const isConnected = ({ hosts }: ConsoleState, host: string): boolean => hosts.get(host)?.session.kind === 'ready'
 
 function rayParts(state: ConsoleState, theme: Theme): BarPart[] {
   const words = rayWords(state.ray.view)
@@ -354,7 +358,8 @@ function narrowHint(state: ConsoleState): Hints {
   if (before !== undefined && state.receivers.size > 1) return hint(`back to ${counted(before.size, 'host')}`)
   const late = lateReceivers(state)
   if (late.length > 0) return commandHint(state, 'receive-all', `also ${clip(foldHostSet(late), NAMES_WIDTH)}`)
-  const different = divergedReceivers(state)
+  // Nothing can be typed into what is not connected.
+  const different = divergedReceivers(state).filter((host) => isConnected(state, host))
   if (different.length === 0) return soloHint(state)
   const areByScreen = state.showsDifferences || state.isFolded
   return hint(areByScreen ? 'hosts that differ' : `only ${clip(foldHostSet(different), NAMES_WIDTH)}`)

@@ -176,6 +176,9 @@ const MOST_BEST = 21
 const STEADY_ROOM = 100
 /** From here on, names and hosts have twice the room. */
 const WIDE_ROOM = 116
+/** The column of states without a limit, in the map of widths. */
+const LONGEST_STATE = ''
+const MOST_STATE = 80
 /** `, 1362 cancelled` */
 const OTHERS_WIDTH = 18
 const RAN_WIDTH = JOB_COLUMNS.find(({ title }) => title === 'RAN')?.width ?? 0
@@ -189,7 +192,13 @@ function listColumns({ groups: all, down }: QueueStatus, room: number, nowMs: nu
   const leads = all.flatMap(({ lead }) => lead ?? [])
   const shown = JOB_COLUMNS.filter(({ leastPane = 0, isNeeded }) => room >= leastPane || isNeeded?.(leads) === true)
   const known =
-    widest.get(all) ?? new Map(JOB_COLUMNS.map((column) => [column.title, widestCell(all, column, nowMs, down)]))
+    widest.get(all) ??
+    new Map(
+      [...JOB_COLUMNS, { ...STATE_COLUMN, title: LONGEST_STATE, width: MOST_STATE }].map((column) => [
+        column.title,
+        widestCell(all, column, nowMs, down),
+      ]),
+    )
   widest.set(all, known)
   const isWide = room >= WIDE_ROOM
   const nameRoom = isWide ? 2 * NAME_ROOM : NAME_ROOM
@@ -200,9 +209,12 @@ function listColumns({ groups: all, down }: QueueStatus, room: number, nowMs: nu
   }
   const others = shown.reduce((sum, column) => sum + (column === STATE_COLUMN ? 0 : widthOf(column)), 1)
   // The reason of a failure comes late, and must not move the other columns then.
-  const ofReasons = Math.max(...all.map(progressWidth), Math.min(Math.floor(room / 3), room - others))
-  const stateWidth = room >= STEADY_ROOM ? ofReasons : (known.get(STATE_COLUMN.title) ?? STATE_COLUMN.width)
   const name = known.get(shown.at(-1)?.title ?? '') ?? 0
+  // What no name needs is for longer reasons.
+  const spare = Math.min(known.get(LONGEST_STATE) ?? 0, room - (others - widthOf(shown.at(-1) as JobColumn) + name))
+  const ofReasons = Math.max(...all.map(progressWidth), Math.min(Math.floor(room / 3), room - others), spare)
+  const stateWidth =
+    room >= STEADY_ROOM ? ofReasons : Math.max(known.get(STATE_COLUMN.title) ?? STATE_COLUMN.width, spare)
   const over = others - Math.max(0, Math.min(nameRoom, name) - NAME_ROOM) + stateWidth - room
   const wanted = shown.map((column) => ({ column, width: column === STATE_COLUMN ? stateWidth : widthOf(column) }))
   return wanted.map(({ column, width }) =>
@@ -219,8 +231,9 @@ function widestCell(all: readonly JobLine[], column: JobColumn, nowMs: number, d
     // The best value of a study begins in the column before it.
     if (column.title === 'ON' && line.study !== undefined)
       return textWidth(studyBest(line.study, MOST_BEST)) + 1 - RAN_WIDTH
-    const spans = column === STATE_COLUMN ? stateSpans(line, column.width, themes.none, down) : []
-    const text = column === STATE_COLUMN ? spans.map((span) => span.text).join('') : cellText(line, column, nowMs)
+    const isState = column === STATE_COLUMN || column.title === LONGEST_STATE
+    const spans = isState ? stateSpans(line, column.width, themes.none, down) : []
+    const text = isState ? spans.map((span) => span.text).join('') : cellText(line, column, nowMs)
     return textWidth(printable(text).trimEnd()) + 1
   })
   // With the mark of the sorted column.

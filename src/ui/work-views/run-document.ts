@@ -101,7 +101,8 @@ function partsOf(view: RunView, source: RunSource, context: RunContext): readonl
   for (const group of groups) {
     const isCompared = against !== undefined && group !== against && group.state.kind === 'ended'
     const count = source.text(group.hosts[0] ?? '').lineCount
-    const lines = Math.min(count, limit)
+    // One hidden line would take the row that says so.
+    const lines = count <= limit + 1 ? count : limit
     const part: Part = {
       group,
       start,

@@ -402,9 +402,9 @@ describe('the queue on disk', () => {
     expect(store.groups(10).groups[1]).toEqual(before)
     store.editAll([2, 3], ({ spec, priority }) => ({ spec: { ...spec, name: 'two' }, priority }))
     store.editAll([3], ({ spec, priority }) => ({ spec: { ...spec, name: 'three' }, priority }))
-    expect(store.groups(10).groups.map(({ first, count }) => [first, count])).toEqual([
-      [1, 3],
-      [4, 1],
+    expect(store.groups(10).groups.map(({ first, count, isMixed }) => [first, count, isMixed])).toEqual([
+      [1, 3, true],
+      [4, 1, undefined],
     ])
     expect(store.idsOf(store.groupOf(3) ?? 0, [])).toEqual([1, 2, 3])
     const { rows } = store.results.sweep(store.groupOf(2) ?? 0, spec)

@@ -58,8 +58,8 @@ describe('the Jobs tab', () => {
       })
       return (await openTab('5', 80, 24, jobs)).text()
     }
-    expect(await shown('cancelled', 'cancelled', 'cancelled', 'cancelled')).toMatch(/█{8} 4 cancelled +-/)
-    expect(await shown('done', 'lost', 'failed', 'cancelled')).toMatch(/4\/4 2 failed +-/)
+    expect(await shown('cancelled', 'cancelled', 'cancelled', 'cancelled')).toMatch(/█{8} 4\/4 4 cancelled +-/)
+    expect(await shown('done', 'lost', 'failed', 'cancelled')).toMatch(/4\/4 2 failed, 1 cancelled +-/)
     const counts = new Map(['done', 'lost', 'failed', 'cancelled'].map((kind) => [kind, 1]))
     const line = { count: 4, counts } as unknown as JobLine
     const text = (columns: number) => progressSpans(line, themes.none, columns).at(-1)?.text.trim()
