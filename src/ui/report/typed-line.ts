@@ -27,7 +27,7 @@ const MOST_OUTPUT_BYTES = 16 * 1024
 const MOST_LINES = 200
 const MOST_COLUMNS = 4096
 const MOST_PLAIN_BYTES = 16
-/** An echo takes no longer; what appears after Enter then is not an echo. */
+/** An echo takes no longer; what appears after Enter then is not an echo, unless a line editor reads, whose host may have stalled. */
 const ECHO_MS = 1500
 
 /** The end of a line that asks for what must not be shown. */
@@ -118,7 +118,8 @@ export class TypedLines {
   #typeToken(token: string, nowMs: number, isPasted = false): void {
     const line = this.#lines.at(-1) as Line
     if (token === '\r' || token === '\n') {
-      if (!this.isEntered) this.#isLate = this.#outputBytes === 0 && nowMs - (this.#startMs ?? nowMs) >= ECHO_MS
+      const isSilent = this.#outputBytes === 0 && !this.#isEditing
+      if (!this.isEntered) this.#isLate = isSilent && nowMs - (this.#startMs ?? nowMs) >= ECHO_MS
       if (!isPasted) this.#enters += 1
       if (this.#lines.length < MOST_LINES) this.#lines.push(newLine())
     } else if (token === '\x7f' || token === '\b') line.text = line.text.slice(0, -1)

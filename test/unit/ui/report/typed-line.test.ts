@@ -84,6 +84,12 @@ describe('an echo', () => {
     expect(play('root@m1:~# ', steps)).toEqual(['echoed: ls'])
   })
 
+  it('is found where a host with a line editor has stalled for a while', () => {
+    const steps = [['>', 'uptime'], 5000, ['>', '\r'], ['<', 'uptime\r\nup 3 days\r\n$ ']] as const
+    expect(play('$ ', steps, { isEditing: true })).toEqual(['echoed: uptime'])
+    expect(play('$ ', [...steps.slice(0, 3), ['<', '\r\n$ ']], { isEditing: true })).toEqual(['hidden: uptime'])
+  })
+
   it('is found over the line breaks of a narrow terminal', () => {
     const text = 'echo one two three four five'
     // As readline does it: at the margin a blank and a return make the terminal wrap.
