@@ -72,10 +72,10 @@ async function openWith(
   const inventory = await loadInventory(inventorySource(options, context))
   const store = open(queuePath(inventory, context))
   const [own, other] = [unnamedFile(inventory), store.hostsFile()]
-  if (own !== undefined && other !== undefined && other !== own && !isNothingThere(other)) {
+  if (own !== undefined && other !== undefined && other !== own && store.counts().size > 0) {
     store[Symbol.dispose]()
     throw new MusterError('configuration', `the jobs of clusters without a name are those of ${printable(other)}`, {
-      hint: `Name this one in ${printable(own)}, which gives it a queue of its own: cluster: NAME`,
+      hint: `Name this one in ${printable(own)}: cluster: NAME. If it is the same file, moved here: cluster: ${NO_NAME}`,
     })
   }
   return queueOn(store, inventory, options, context)
@@ -103,7 +103,9 @@ export function queueOn(
 }
 
 /** A file name, another one for each cluster: with a hash where the cluster's own name cannot be one. */
-export function queueName({ cluster = 'default' }: Pick<Inventory, 'cluster'>): string {
+const NO_NAME = 'default'
+
+export function queueName({ cluster = NO_NAME }: Pick<Inventory, 'cluster'>): string {
   const name = cluster.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, LONGEST_NAME)
   return name === cluster ? name : `${name}-${createHash('sha256').update(cluster).digest('hex').slice(0, 8)}`
 }

@@ -119,11 +119,40 @@ function whyNotNow(job: Job, queue: OpenQueue, nowMs: number, free: () => Cluste
     why: [
       ...(waits ? [`next attempt ${whenText(notBeforeMs, nowMs)}`] : []),
       ...downWords(queue),
-      ...(why === undefined ? (waits ? [] : [THERE_IS_ROOM]) : [...why.lines, ...preemptWords(job, queue)]),
+      ...(why === undefined
+        ? waits
+          ? []
+          : [roomButWaits(job, queue, free(), startS, nowMs)]
+        : [...why.lines, ...preemptWords(job, queue)]),
     ],
     ...expectedOf(startS),
   }
 }
+
+const MOST_AHEAD = 50
+
+/** Why a job that fits does not start: the scheduler keeps its place for one that goes first. */
+function roomButWaits(
+  { id, priority }: Job,
+  { store }: OpenQueue,
+  free: Cluster,
+  startS: number | null | undefined,
+  nowMs: number,
+): string {
+  if (typeof startS !== 'number' || startS * 1000 <= nowMs + PASS_MS) return THERE_IS_ROOM
+  const isAhead = (other: Job) => other.priority > priority || (other.priority === priority && other.id < id)
+  const ahead = store
+    .queued(MOST_AHEAD)
+    .find(
+      (other) =>
+        isAhead(other) && other.spec.engine === undefined && whyNotGang(free, gangOf(other.spec)) !== undefined,
+    )
+  return ahead === undefined
+    ? 'it fits, but would delay a job that goes first'
+    : `it fits, but would delay job ${ahead.id} (${ahead.spec.name}), which goes first`
+}
+
+const PASS_MS = 3000
 
 /** Seconds since the epoch. */
 const expectedOf = (startS: number | null | undefined) =>

@@ -65,6 +65,14 @@ export type JobGroup = {
   readonly isMixed?: boolean
 }
 
+/** The first one that waits of a submission, and between which numbers how many of it wait. */
+export type WaitingGroup = {
+  readonly job: Job
+  readonly first: number
+  readonly last: number
+  readonly count: number
+}
+
 /** When and where jobs that were submitted together ran. */
 export type JobExtent = {
   /** The first start and the last end; undefined: none has started, or ended. */
@@ -196,7 +204,7 @@ export class JobStore implements Disposable {
   /** The latest first: about so many, and besides what runs and as many that wait first. `isCut`: there are older ones. */
   groups(limit: number): { readonly groups: readonly JobGroup[]; readonly isCut: boolean } {
     const families = specFamilies(this.file)
-    const named = this.file.all(NAMED_SPECS, limit, limit).map(({ spec }) => Number(spec))
+    const named = this.file.all(NAMED_SPECS, limit, limit, limit).map(({ spec }) => Number(spec))
     // Of a study all of its jobs count, however old its first ones are.
     const specs = JSON.stringify([...new Set(named.flatMap((spec) => families.get(spec) ?? [spec]))])
     const all = this.file.all(
@@ -268,9 +276,9 @@ export class JobStore implements Disposable {
     return this.#rows.read(`WHERE kind = 'queued' ORDER BY priority DESC, jobs.id LIMIT ?`, limit)
   }
 
-  /** As `queued`, but of each submission only the first one, with the last one that waits and how many do. */
-  queuedGroups(limit: number): readonly { readonly job: Job; readonly last: number; readonly count: number }[] {
-    const found = new Map<number, { job: Job; last: number; count: number }>()
+  /** As `queued`, but of each submission only the first one. */
+  queuedGroups(limit: number): readonly WaitingGroup[] {
+    const found = new Map<number, WaitingGroup>()
     const next = (condition: string, ...values: number[]) =>
       this.#rows.read(`WHERE kind = 'queued' AND ${condition} ORDER BY priority DESC, jobs.id LIMIT 1`, ...values)[0]
     let [job] = this.queued(1)
@@ -279,10 +287,10 @@ export class JobStore implements Disposable {
       const spec = Number(this.file.one('SELECT spec FROM jobs WHERE id = ?', id)?.spec)
       if (!found.has(spec)) {
         const row = this.file.one(
-          "SELECT max(id) AS last, count(*) AS count FROM jobs WHERE spec = ? AND kind = 'queued'",
+          "SELECT min(id) AS first, max(id) AS last, count(*) AS count FROM jobs WHERE spec = ? AND kind = 'queued'",
           spec,
         )
-        found.set(spec, { job, last: Number(row?.last), count: Number(row?.count) })
+        found.set(spec, { job, first: Number(row?.first), last: Number(row?.last), count: Number(row?.count) })
       }
       job = next('priority = ? AND jobs.id > ?', priority, this.#lastOf(spec, id)) ?? next('priority < ?', priority)
     }
@@ -519,7 +527,8 @@ const INSERT_JOB = `INSERT INTO jobs (spec, environment, user, submitted_ms, pri
   VALUES (?, ?, ?, ?, ?, 1, 0, ?, ?, ?, ?)`
 const NAMED_SPECS = `SELECT DISTINCT spec FROM jobs WHERE spec > (SELECT max(id) FROM specs) - ?
   UNION SELECT spec FROM jobs WHERE kind IN ('starting', 'pending', 'running', 'ending')
-  UNION SELECT spec FROM (SELECT spec FROM jobs WHERE kind = 'queued' ORDER BY priority DESC, id LIMIT ?)`
+  UNION SELECT spec FROM (SELECT spec FROM jobs WHERE kind = 'queued' ORDER BY priority DESC, id LIMIT ?)
+  UNION SELECT spec FROM (SELECT spec FROM jobs WHERE kind = 'held' ORDER BY priority DESC, id LIMIT ?)`
 const OTHER_SPEC = `SELECT id FROM specs WHERE id <= (SELECT max(id) FROM specs) - ?
   AND id NOT IN (SELECT value FROM json_each(?)) AND EXISTS (SELECT 1 FROM jobs WHERE jobs.spec = specs.id) LIMIT 1`
 const UPDATE_SPEC = 'UPDATE jobs SET spec = ?, priority = ?, alike = ? WHERE id = ?'

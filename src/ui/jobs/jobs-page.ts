@@ -218,7 +218,7 @@ export class JobsPage implements Page {
     const isCut = this.#view.status?.isCut === true
     const table = { view, noun: isCut ? 'listed job' : 'job', all: linesInState(this.#view).length }
     const list = { select: (row: number) => this.#choose({ spec: lines[row]?.spec, isTableOpen: false }) }
-    const title = isCut ? 'jobs (older ones: muster job list)' : 'jobs'
+    const title = isCut ? 'jobs (older ones: muster job list --limit 1000)' : 'jobs'
     return rowsPane({ id: LIST, title, hasKeys: !isTableOpen, document, table, place, rect, theme, list })
   }
 

@@ -4,7 +4,7 @@ import type { Job } from '../../scheduler/jobs/job.ts'
 import type { DeviceHold, PackedHost } from '../../scheduler/jobs/packing.ts'
 import type { RankReading, RankTail } from '../../scheduler/jobs/ranks.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
-import type { JobExtent, JobGroup } from '../../scheduler/jobs/store.ts'
+import type { JobExtent, JobGroup, WaitingGroup } from '../../scheduler/jobs/store.ts'
 import type { RankTraces } from '../../scheduler/launch/straggler.ts'
 import type { BlockSpot } from '../packing/arrange.ts'
 import type { ClusterJob, EnginePicture } from '../packing/engine-picture.ts'
@@ -223,14 +223,7 @@ export type QueueStatus = {
   /** Why a host does not answer the scheduler, by its name. */
   readonly down: Readonly<Record<string, string>>
   readonly active: readonly Job[]
-  /** The first waiting jobs, of each submission one: `count` of it wait, up to number `last`. */
-  readonly waiting: readonly {
-    readonly job: Job
-    readonly last: number
-    readonly count: number
-    readonly why: string
-    readonly expectedMs: number | undefined
-  }[]
+  readonly waiting: readonly (WaitingGroup & { readonly why: string; readonly expectedMs: number | undefined })[]
   /** The latest first; `lead` is the first job of each. */
   readonly groups: readonly JobLine[]
   /** There are older ones that have ended. */

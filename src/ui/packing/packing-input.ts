@@ -138,7 +138,7 @@ const waitingColumns: readonly TableColumn<WaitingCard>[] = [
   {
     title: 'JOB',
     text: ({ name }) => name,
-    find: ({ job, last = job, name }, word) => hasWord(name, word) || isNumberWithin(word, job, last),
+    find: ({ job, first = job, last = job, name }, word) => hasWord(name, word) || isNumberWithin(word, first, last),
   },
   { title: 'REASON', text: ({ why }) => why },
 ]

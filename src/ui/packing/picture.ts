@@ -24,7 +24,8 @@ export type JobCard = {
 export type WaitingCard = {
   readonly job: number
   readonly name: string
-  /** The last one that was submitted with it and waits, and how many of them wait; undefined: it alone. */
+  /** Between which numbers how many of its submission wait; undefined: it alone. */
+  readonly first?: number
   readonly last?: number
   readonly count?: number
   readonly why: string
@@ -60,12 +61,15 @@ export function clusterOfQueue(status: QueueStatus, hosts: readonly PackedHost[]
     hosts,
     down: status.down,
     cards: new Map(own.map((job) => [job.id, cardOf(job)])),
-    waiting: status.waiting.map(({ job: { id, spec }, last, count, ...rest }) => ({
+    waiting: status.waiting.map(({ job: { id, spec }, first, last, count, ...rest }) => ({
       ...rest,
       job: id,
       ...(count === 1
         ? { name: `${id} ${spec.name}` }
-        : { last, count, name: `${id}-${last}${last - id + 1 === count ? '' : ` (${count})`} ${spec.name}` }),
+        : {
+            ...{ first, last, count },
+            name: `${first}-${last}${last - first + 1 === count ? '' : ` (${count} of them)`} ${spec.name}`,
+          }),
     })),
     waitingCount: status.counts.get('queued') ?? status.waiting.length,
   }

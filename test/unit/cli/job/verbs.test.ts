@@ -459,13 +459,39 @@ test('clusters without a name do not share a queue', async () => {
   for (const name of ['p1', 'p2']) write(name, 'hosts: { here: { transport: local } }\n')
   expect(await submit('p1')).toContain('no scheduler running')
   expect(await submit('p2')).toBe(
-    `muster: the jobs of clusters without a name are those of ${directory}/p1/hosts.yaml\nName this one in ${directory}/p2/hosts.yaml, which gives it a queue of its own: cluster: NAME\n`,
+    `muster: the jobs of clusters without a name are those of ${directory}/p1/hosts.yaml\nName this one in ${directory}/p2/hosts.yaml: cluster: NAME. If it is the same file, moved here: cluster: default\n`,
   )
   write('p2', 'cluster: p2\nhosts: { here: { transport: local } }\n')
   expect(await submit('p2')).toContain('no scheduler running')
-  // A file that was moved takes its queue along.
+  // Nothing tells a file that was moved from another one.
   renameSync(join(directory, 'p1'), join(directory, 'p3'))
+  expect(await submit('p3')).toContain('moved here: cluster: default')
+  write('p3', 'cluster: default\nhosts: { here: { transport: local } }\n')
   expect(await submit('p3')).toContain('no scheduler running')
+  expect((await job(['list', '--hosts', join(directory, 'p3', 'hosts.yaml')])).output).toContain('\n2 queued; ')
+})
+
+test('show says for which job the place of one that fits is kept', async () => {
+  writeFileSync(
+    join(directory, 'hosts.yaml'),
+    'cluster: lab\nhosts: { here: { transport: local, resources: { cpu: 8, gpu: 4 } } }\n',
+  )
+  for (const words of [
+    ['--gpu', '3'],
+    ['--gpu', '4', '--priority', '5', '--name', 'wide'],
+    ['--gpu', '1'],
+  ])
+    await job(['submit', ...words, '--', 'true'])
+  using store = openStore()
+  const lease = store.lease.take('test', 1000, 10_000)
+  if (lease === undefined) throw new Error('another scheduler runs')
+  applyEvent(store, 1, { kind: 'placed', places: [{ host: 'here', devices: [0, 1, 2] }] }, 1000, lease)
+  const why = async (startS: number) => {
+    store.writeReport({ atMs: 1000, hosts: [], down: {}, expectedS: { 3: startS } }, lease)
+    return (await job(['show', '3'])).output.match(/^why not now: .*$/gm)
+  }
+  expect(await why(120)).toEqual(['why not now:  it fits, but would delay job 2 (wide), which goes first'])
+  expect(await why(1)).toEqual([expect.stringContaining('it fits: it starts at the next scheduling pass')])
 })
 
 test('list says whose jobs are told of no more', async () => {

@@ -53,7 +53,7 @@ const open = (name = 'queue.db') => new JobStore(join(directory, name))
 
 test('names of each submission the first job that waits, in their order, and how many wait', () => {
   using store = open()
-  const groups = (limit = 10) => store.queuedGroups(limit).map(({ job, last, count }) => [job.id, last, count])
+  const groups = (limit = 10) => store.queuedGroups(limit).map(({ first, last, count }) => [first, last, count])
   expect(groups()).toEqual([])
   const sixty = Array.from({ length: 60 }, () => ({}))
   store.submit(submission({ variants: sixty }), 5)
@@ -259,6 +259,9 @@ describe('the queue on disk', () => {
     expect(firsts()).toEqual([[4, 1], false])
     store.submit(submission(), 0)
     expect(firsts()).toEqual([[5, 1], true])
+    store.submit(submission({ isHeld: true }), 0)
+    store.submit(submission(), 0)
+    expect(firsts()).toEqual([[7, 6, 5, 1], true])
   })
 
   test('says when and where the jobs of an array ran', () => {

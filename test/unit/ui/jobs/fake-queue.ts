@@ -74,7 +74,7 @@ export function statusOf(
   const active = jobs.filter(({ state }) => isActive(state))
   const waiting = jobs.flatMap((job) =>
     job.state.kind === 'queued'
-      ? [{ job, last: job.id, count: 1, why: 'n1: too few cores are free', expectedMs: undefined }]
+      ? [{ job, first: job.id, last: job.id, count: 1, why: 'n1: too few cores are free', expectedMs: undefined }]
       : [],
   )
   const known = { hosts: packHosts(hosts, active), down: {}, active, waiting, groups, counts }

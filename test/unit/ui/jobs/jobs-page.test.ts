@@ -431,7 +431,7 @@ describe('the Jobs tab', () => {
     queue.next = statusOf(hostSpecs(3), JOBS, { isCut: true })
     clock.advance(1000)
     await press('/nowhere\r')
-    expect(titles()[0]).toMatch(/^ jobs \(older ones: muster job list\) /)
+    expect(titles()[0]).toMatch(/^ jobs \(older ones: muster job list --limit 1000\) /)
     expect(text()).toContain('no listed job matches “nowhere”')
   })
 

@@ -241,7 +241,9 @@ describe('the waiting jobs', () => {
     const jobs = [jobOf(1, runningOn('m1', 0)), ...[2, 3, 4, 5, 6, 7].map((id) => jobOf(id, { kind: 'queued' }))]
     const specs = hostSpecs(3, 2).map((host, index) => ({ ...host, name: `m${index + 1}` }))
     const why = 'n1: needs 4 idle GPUs, 0 of 4 idle; '.repeat(6)
-    const waiting = jobs.slice(1).map((job) => ({ job, last: job.id, count: 1, why, expectedMs: undefined }))
+    const waiting = jobs
+      .slice(1)
+      .map((job) => ({ job, first: job.id, last: job.id, count: 1, why, expectedMs: undefined }))
     queue.next = statusOf(specs, jobs, { waiting })
     harness.clock.advance(1000)
     await settle()

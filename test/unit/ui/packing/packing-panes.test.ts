@@ -379,6 +379,7 @@ describe('the jobs that wait', () => {
     const why = `n1: too few cores are free. ${'It needs more than any host has. '.repeat(12)}The end.`
     const waiting = [5, 6, 7].map((id) => ({
       job: jobOf(id, { kind: 'queued' }),
+      first: id,
       last: id,
       count: 1,
       why,
@@ -397,6 +398,7 @@ describe('the jobs that wait', () => {
     const arrayed = [
       {
         job: jobOf(5, { kind: 'queued' }),
+        first: 5,
         last: 384,
         count: 380,
         why: 'n1: too few cores are free',
@@ -404,6 +406,7 @@ describe('the jobs that wait', () => {
       },
       {
         job: jobOf(390, { kind: 'queued' }),
+        first: 390,
         last: 390,
         count: 1,
         why: 'n1: too few cores are free',
