@@ -326,6 +326,8 @@ function specOf(
     })
   if (options.bundles > MOST_BUNDLES) throw new MusterError('usage', `too many bundles: at most ${MOST_BUNDLES}`)
   if (words.length === 0) throw new MusterError('usage', 'the command is missing')
+  if (words.every((word) => word.trim() === ''))
+    throw new MusterError('usage', 'the command is empty', { hint: 'Is a variable not set?' })
   const own = words.length === 1 ? (words[0] as string) : words.map(shellQuote).join(' ')
   const names = [
     ...variables,

@@ -69,6 +69,8 @@ export async function planRun(
   if (record.command.length === 0 && record.script === undefined) {
     throw new MusterError('usage', 'the command is missing', { hint: "Example: muster run 'm[8-10]' -- uptime" })
   }
+  if (record.command.every((word) => word.trim() === '') && record.script === undefined)
+    throw new MusterError('usage', 'the command is empty', { hint: 'Is a variable not set?' })
   const stdinPath = record.stdin
   if (stdinPath === '-' && record.stdinNames !== undefined) {
     throw new MusterError('usage', 'stdin cannot provide both the host names and the input of the command')

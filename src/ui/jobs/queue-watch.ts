@@ -1,7 +1,7 @@
 /** The queue for the tabs Packing and Jobs, read once a second while one of them is shown, and the end of a job's output. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../base/clock.ts'
-import { messageOf } from '../../base/errors.ts'
+import { messageOf, sentenceOf } from '../../base/errors.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import { lettersOf } from '../../scheduler/jobs/packing.ts'
 import type { PageContext } from '../state/console-state.ts'
@@ -50,7 +50,7 @@ export class QueueWatch implements Disposable {
           : { status, letters: lettersOf(lettered(status), known), readMs, trouble: undefined },
       )
     } catch (error) {
-      this.set({ trouble: messageOf(error) })
+      this.set({ trouble: sentenceOf(error) })
     }
     this.#isReading = false
     if (this.#isDisposed) return

@@ -26,7 +26,8 @@ export function parseWorkLine(line: string): ParsedWork | undefined {
 
 export function parseWork(verb: WorkRequest['verb'], text: string): ParsedWork {
   const { target, rest } = splitTarget(text)
-  if (target === '') return { error: 'add a colon after the hosts: on @gpus: uptime' }
+  const example = verb === 'run' ? 'uptime' : 'app.conf /etc/app/'
+  if (target === '') return { error: `add a colon after the hosts: on @gpus: ${example}` }
   if (verb === 'run') {
     const command = rest.trim()
     return command === '' ? { error: 'missing command' } : { verb, target, command }

@@ -417,8 +417,9 @@ test.each([
   [['--memory', '99PiB'], '--memory 99PiB: write it as 16GiB, or with TiB, MiB, KiB, GB'],
   [['--gpu', '0.0001'], '--gpu: a share of a GPU is at least 0.001'],
   [['--user', ''], 'the account of --user is empty'],
+  [['--', ' '], 'the command is empty'],
 ])('submit refuses %j, which nobody means', async (options, reason) => {
-  const { messages } = await job(['submit', ...options, '--', 'true'])
+  const { messages } = await job(['submit', ...options, ...(options.includes('--') ? [] : ['--', 'true'])])
   expect(messages).toContain(`muster: ${reason}\n`)
 })
 
