@@ -6,7 +6,7 @@ import { type Clock, hasPassed } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
 import type { Study } from '../study/study.ts'
 import { HostRounds, pollSoon, type RoundsOptions, UNDECLARED } from './host-rounds.ts'
-import { isActive, type Job, type JobEvent, overdue, type SeenBundle } from './job.ts'
+import { isActive, isFinal, type Job, type JobEvent, overdue, type SeenBundle } from './job.ts'
 import { type BundleName, parseBundleKey } from './orders.ts'
 import { type LinkSpeeds, PlanPass } from './plan-jobs.ts'
 import type { CheckpointPort } from './population.ts'
@@ -289,14 +289,14 @@ class JobDriver {
   #apply(events: readonly { readonly id: number; readonly event: JobEvent }[], changed: Map<number, Job>): void {
     if (events.length === 0) return
     const { store, clock, lease } = this.#options
-    const onChange = (job: Job) => void changed.set(job.id, job)
+    const onChange = (job: Job) => {
+      changed.set(job.id, job)
+      if (isFinal(job.state) && job.state.kind !== 'done') this.#mayOrphan = true
+    }
     store.applyAll(events, clock.now(), { lease, onChange })
     for (const { event } of events) {
       // A job that begins where it was placed frees nothing, so nothing has to be planned.
       if (event.kind !== 'said' && (event.kind !== 'seen' || event.bundle.kind !== 'begun')) this.#isDirty = true
-      if (event.kind !== 'seen' || event.bundle.kind !== 'ended') continue
-      const { end } = event.bundle
-      if (end.kind !== 'exit' || end.code !== 0) this.#mayOrphan = true
     }
   }
 }

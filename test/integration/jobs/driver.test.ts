@@ -246,6 +246,13 @@ describe.skipIf(!canRun)('driving a queue', () => {
     expect(job(flaky[0] as number).attempt).toBe(2)
   })
 
+  it('cancels what needs a job that saved its work and exited with 0 when its time was over', async () => {
+    const saved = submit(spec("trap 'echo saved; exit 0' TERM; while :; do sleep 0.1; done", { limitS: 1 }))
+    const next = submit(spec('touch "$OUT/next"'), { after: saved })
+    await drive()
+    expect([kinds([...saved, ...next]), exists('next')]).toEqual([['timed-out', 'cancelled'], false])
+  })
+
   it('a more important job preempts one that allows it, which runs again afterwards', async () => {
     const whole = { cpuMilli: 1000, memoryBytes: 0, gpuCount: 2, gpuMilli: 1000 }
     const low = submit(
