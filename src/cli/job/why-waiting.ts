@@ -1,5 +1,6 @@
 /** Why a job does not run yet, or where its engine runs it, from what is stored alone. */
 import { whenText } from '../../base/time-text.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
 import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { askedOf, freeRoom, judgeRoom } from '../../scheduler/jobs/engine-room.ts'
@@ -13,6 +14,7 @@ import {
   declaredHosts,
   downWords,
   freeBeside,
+  hostsOf,
   type OpenQueue,
   undrivenWords,
   withEnough,
@@ -114,6 +116,8 @@ function whyNotNow(job: Job, queue: OpenQueue, nowMs: number, free: () => Cluste
   // The scheduler's hosts can never hold it, but those of hosts.yaml can.
   const changed = why?.isImpossible === true && neverFits(queue, gang) === undefined ? changedWords(queue) : undefined
   if (changed !== undefined) return { why: [changed] }
+  const gone = goneHosts(job, queue)
+  if (gone !== undefined) return { why: [gone] }
   const startS = report?.expectedS[job.id]
   return {
     why: [
@@ -127,6 +131,16 @@ function whyNotNow(job: Job, queue: OpenQueue, nowMs: number, free: () => Cluste
     ],
     ...expectedOf(startS),
   }
+}
+
+/** None of the hosts that it may run on is there any more. */
+function goneHosts({ id, spec }: Job, queue: OpenQueue): string | undefined {
+  const on = spec.request.selectors?.find(({ label, is }) => label === 'host' && is === 'in')
+  const wanted = on !== undefined && 'values' in on ? on.values : []
+  const known = new Set(hostsOf(queue).map(({ name }) => name))
+  if (wanted.length === 0 || wanted.some((name) => known.has(name))) return undefined
+  const words = `it may run only on ${foldHostSet([...wanted])}, no longer in hosts.yaml.`
+  return `${words} Run: ${queue.command(`job edit ${id} --on HOSTS`)}`
 }
 
 const MOST_AHEAD = 50

@@ -218,7 +218,7 @@ setpriv --reuid=munge --regid=munge --clear-groups munged; munge -n > /dev/null;
   it('sets up a node again that comes back empty, and leaves the others as they are', async () => {
     await lab.host('n2').crash()
     expect((await muster('status', 'slurm', '--connect-timeout', '3')).stdout).toMatch(
-      /good +slurm · c1,n1\naway +slurm · n2: /,
+      /good +slurm · c1,n1\nno answer slurm · n2: /,
     )
     await lab.host('n2').boot()
     await bare.prepare('n2', GPUS.n2 ?? 0)

@@ -495,6 +495,14 @@ test('show says for which job the place of one that fits is kept', async () => {
   expect(await why(1)).toEqual([expect.stringContaining('it fits: it starts at the next scheduling pass')])
 })
 
+test('show says that the hosts of a job are no longer in hosts.yaml, not that it is too large', async () => {
+  await job(['submit', '--on', 'there', '--', 'true'])
+  writeFileSync(join(directory, 'hosts.yaml'), 'cluster: lab\nhosts: { here: { transport: local } }\n')
+  expect((await job(['show', '1'])).output).toContain(
+    'why not now:  it may run only on there, no longer in hosts.yaml. Run: muster job edit 1 --on HOSTS\n',
+  )
+})
+
 test('list says whose jobs are told of no more', async () => {
   await job(['submit', '--bundles', '2', '--', 'true'])
   using store = openStore()
