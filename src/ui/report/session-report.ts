@@ -27,6 +27,7 @@ export type ReportOptions = {
 export async function writeSessionReport(options: ReportOptions): Promise<void> {
   const { context, log, unfinishedRun, environment, promptOf, canCopy } = options
   try {
+    log.endKeys()
     const entries = [...log.entries, ...(unfinishedRun ? [{ kind: 'run', ...unfinishedRun } as const] : [])]
     if (entries.length === 0) return context.notice('no report: nothing was typed or run yet', 'info', 'key')
     const report = await buildReport(entries, log, promptOf)
