@@ -36,7 +36,8 @@ function harness() {
     const names = readdirSync(folder)
     const read = (ending: string) =>
       readFileSync(join(folder, names.find((name) => name.endsWith(ending)) ?? ''), 'utf8')
-    return { markdown: read('.md'), html: read('.html'), folder, names }
+    const notice = harness.console.state.notice?.text
+    return { markdown: read('.md'), html: read('.html'), folder, names, notice }
   }
   return { ...harness, prompts, run, report, print, type, fleet }
 }
@@ -49,7 +50,7 @@ it('folds equal output, says which hosts differ, and leaves prompts out', async 
   await prompts()
   await run('uname -r', (host) => (host === 'm2' ? '5.10\r\n' : '6.1\r\n'))
   await run('true', () => '')
-  const { markdown, folder, names } = await report()
+  const { markdown, folder, names, notice } = await report()
   expect(markdown).toContain('`` uname -r ``'.replaceAll('``', '`'))
   expect(markdown).toContain('typed on m\\[1-3\\], different: m2')
   expect(markdown).toContain('**m\\[1,3\\] (2)**\n\n```\n6.1\n```')
@@ -57,6 +58,7 @@ it('folds equal output, says which hosts differ, and leaves prompts out', async 
   expect(markdown).toContain('**m\\[1-3\\] (3)**\n\nno output')
   expect(markdown).not.toContain('m1#')
   expect(names.map((name) => statSync(join(folder, name)).mode & 0o777)).toEqual([0o600, 0o600])
+  expect(notice).toBe(`report copied, and written: ${folder} (.md and .html)`)
 })
 
 it('says that a host did not answer, with or without a new shell after that', async () => {
