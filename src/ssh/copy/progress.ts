@@ -37,12 +37,15 @@ export function reduceHost(host: CopyHost, event: CopyEvent): CopyHost {
 
 export type CopyTotal = { readonly ended: number; readonly doneBytes: number; readonly totalBytes: number }
 
+/** A host that has not begun counts as much as those that have: all get the same files. */
 export function totalOf(hosts: Iterable<CopyHost>): CopyTotal {
   const all = [...hosts]
+  const wholeBytes = Math.max(0, ...all.map(({ totalBytes }) => totalBytes))
+  const isWaiting = ({ hasBegun, result }: CopyHost): boolean => !hasBegun && result === undefined
   return {
     ended: all.filter(({ result }) => result !== undefined).length,
     doneBytes: all.reduce((sum, { doneBytes }) => sum + doneBytes, 0),
-    totalBytes: all.reduce((sum, { totalBytes }) => sum + totalBytes, 0),
+    totalBytes: all.reduce((sum, host) => sum + (isWaiting(host) ? wholeBytes : host.totalBytes), 0),
   }
 }
 

@@ -18,13 +18,16 @@ export type GuardedHost = {
   readonly isQuiet: boolean
 }
 
+/** Words of a full screen: the first ones, and all. */
+type Words = { readonly first: ReadonlySet<string>; readonly all: ReadonlySet<string> }
+
 /**
  * What a host waits for, without what differs between hosts anyway. `words`: of a full screen. `prompt`: the line begins with it;
  * all first prompts count as one.
  */
 type Shape = {
   readonly text: string
-  readonly words?: ReadonlySet<string>
+  readonly words?: Words
   readonly prompt?: string
   readonly isHome?: boolean
 }
@@ -35,8 +38,8 @@ const EDITOR_MODE = /^-- ([A-Z ]{4,20}) --/u
 const NAME = /[\p{L}\p{N}_.-]{2,}/gu
 const PLACE = '\u0001'
 const MOST_CHARACTERS = 200
-const MOST_WORDS = 400
-/** Two full screens with fewer words in common than this are different programs. */
+const MOST_SCREEN_CHARACTERS = 20_000
+/** Two full screens are different programs where fewer of the first words of one are anywhere on the other. */
 const SAME_PROGRAM = 1 / 3
 
 /** Numbers and the host's own names look alike on all hosts. */
@@ -48,6 +51,8 @@ function plain(text: string, names: ReadonlySet<string>): string {
     .replace(/\d+/g, '0')
     .replace(/\s+/g, ' ')
 }
+
+const wordsIn = (text: string): ReadonlySet<string> => new Set(text.match(/\p{L}{2,}/gu))
 
 const namesOf = ({ host, home }: Pick<GuardedHost, 'host' | 'home'>): ReadonlySet<string> =>
   new Set([host.ownName, host.address, ...(home?.match(NAME) ?? [])])
@@ -78,12 +83,8 @@ function shapeOf(guarded: GuardedHost, comparesTyped: boolean): Shape | undefine
   if (modes.isAlternateScreen) {
     const rows = screen.visibleText()
     const editorMode = EDITOR_MODE.exec(rows.findLast((row) => row !== '') ?? '')?.[1] ?? ''
-    const words = new Set(
-      plain(rows.join(' ').slice(0, 20_000), names)
-        .match(/\p{L}{2,}/gu)
-        ?.slice(0, MOST_WORDS),
-    )
-    return { text: `full ${flags} ${editorMode}`, words }
+    const shown = rows.join(' ').slice(0, MOST_SCREEN_CHARACTERS)
+    return { text: `full ${flags} ${editorMode}`, words: { first: wordsIn(plain(shown, names)), all: wordsIn(shown) } }
   }
   const line = screen.lineToCursor()
   const { prompt, typed } = splitPrompt(line, home)
@@ -111,9 +112,14 @@ function isAlike(one: Shape, other: Shape): boolean {
   if (one.text !== other.text) return false
   if (one.prompt !== undefined) return one.prompt === other.prompt || (one.isHome === true && other.isHome === true)
   if (one.words === undefined || other.words === undefined) return true
-  const common = [...one.words].filter((word) => other.words?.has(word)).length
-  const all = one.words.size + other.words.size - common
-  return all === 0 || common / all >= SAME_PROGRAM
+  return areAlike(one.words, other.words)
+}
+
+/** Panes have different sizes: a large one has room for more words, and begins with fewer where a program spreads them out. */
+function areAlike(one: Words, other: Words): boolean {
+  const [from, to] = one.first.size >= other.first.size ? [one, other] : [other, one]
+  const common = [...from.first].filter((word) => to.all.has(word)).length
+  return common >= from.first.size * SAME_PROGRAM
 }
 
 /** The hosts outside the largest group, in the given order; hosts that are still logging in do not count. */

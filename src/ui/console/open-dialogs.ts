@@ -13,7 +13,7 @@ import { confirmDialog, textDialog } from '../dialogs/text-dialog.ts'
 import type { KeyEntry } from '../keys/key-table.ts'
 import { type ActionId, actionSpecs, commandLabel, KEY_SYNONYMS, keysOf, SYNONYMS } from '../keys/registry.ts'
 import { preferencesFile } from '../preferences.ts'
-import { focusedHosts, liveReceivers, PAGE_TABS, receiverList, setReceivers, titleOf } from '../state/console-state.ts'
+import { focusedHosts, liveReceivers, PAGE_TABS, receiverList, selectHosts, titleOf } from '../state/console-state.ts'
 import { pageKeys } from '../tabs/page-keys.ts'
 import { panelKeys } from '../work-views/panel.ts'
 import { completeWorkLine } from '../work-views/work-questions.ts'
@@ -46,7 +46,7 @@ export function openHostSet(app: ConsoleApp): void {
       },
       complete: completeHostSet,
       joinsLines: true,
-      onSubmit: (text) => app.change((now) => setReceivers(now, resolve(text))),
+      onSubmit: (text) => app.change((now) => selectHosts(now, resolve(text))),
     }),
   )
 }
@@ -73,7 +73,7 @@ export function openGroups(app: ConsoleApp): void {
         }),
       ],
       onSubmit: ({ id }) =>
-        app.change((now) => setReceivers(now, id === '' ? now.hosts.keys() : (now.groups.get(id) ?? []))),
+        app.change((now) => selectHosts(now, id === '' ? now.hosts.keys() : (now.groups.get(id) ?? []))),
     }),
   )
 }

@@ -5,9 +5,11 @@ import {
   EDITOR_STARTS,
   EDITOR_STOPS,
   type HostPart,
+  IS_PROMPT,
   type RunEntry,
   type SessionEntry,
   type SessionLog,
+  SHORTEST_SECRET,
   type TypedEntry,
 } from './session-log.ts'
 import { asksSecret, type TypedState } from './typed-line.ts'
@@ -47,8 +49,6 @@ export type SessionReport = {
   readonly hosts: readonly string[]
 }
 
-/** Shorter secrets would hide half of the report: they are hidden as whole words, and only where they were typed. */
-const SHORTEST_SECRET = 4
 const HIDDEN = '[not shown: typed without echo]'
 const HIDDEN_OUTPUT = '[output not shown: the line may be a password that another host did not echo]'
 /** What ends a word for a shell: it may print each part of a password that landed at its prompt. */
@@ -58,8 +58,6 @@ const HALF_LINES = 200
 const MOST_COLUMNS = 2000
 /** What `clear` prints: what comes before it is still part of the session. */
 const CLEARS = /\x1b\[H\x1b\[[0-3]?J(?:\x1b\[3J)?/g
-/** How a shell's prompt ends. */
-const IS_PROMPT = /[$#%>❯➜»λ]$/u
 const MODES = /\x1b\[\?([\d;]*)h/g
 const FULL_SCREEN: ReadonlySet<string> = new Set(['47', '1047', '1049'])
 

@@ -10,6 +10,8 @@ const PART_BYTES = 768
 const PIECE_BYTES = 1024
 const MOST_ENTRIES = 2000
 const MOST_SECRETS = 500
+/** Shorter secrets would hide half of the report: they are hidden as whole words, and only where they were typed. */
+export const SHORTEST_SECRET = 4
 
 /** Lines that a host has not asked for yet; more are not told apart. */
 const MOST_AHEAD = 20
@@ -20,6 +22,8 @@ const MOST_PROMPT_ROWS = 6
 /** How a line editor says that it begins to read a line, and that it has read one. Any program may print them. */
 export const EDITOR_STARTS = '\x1b[?2004h'
 export const EDITOR_STOPS = '\x1b[?2004l'
+/** How a shell's prompt ends. */
+export const IS_PROMPT = /[$#%>❯➜»λ]$/u
 
 /** How a host's terminal was at the first key of a line. */
 export type PaneFacts = {
@@ -188,6 +192,8 @@ type OpenLine = {
   readonly part: HostPart
   readonly entry: TypedEntry & { readonly parts: Map<string, HostPart> }
   readonly chainBefore: Chain | undefined
+  /** A line editor read its first key. */
+  readonly isEdited: boolean
 }
 
 /** What is known of a host's line editor. */
@@ -249,6 +255,7 @@ export class SessionLog {
     const entry = { kind: 'typed', atMs: nowMs, parts } as const
     for (const { host, bytes } of typed) {
       if (isInterrupt(bytes)) this.#cancel(host)
+      else this.#endKeys(host)
       // Enter, Ctrl-C and the like by themselves belong to what is running.
       if (this.#open.has(host) || !isText(bytes)) continue
       const pane = this.#paneOf(host)
@@ -262,7 +269,7 @@ export class SessionLog {
       const part = this.#nextPart(host, pane)
       this.#bytes += part.size
       parts.set(host, part)
-      this.#open.set(host, { part, entry, chainBefore })
+      this.#open.set(host, { part, entry, chainBefore, isEdited: pane.isEditing })
     }
     if (parts.size > 0) this.#add(entry)
     for (const { host, bytes } of typed) this.#open.get(host)?.part.typed.type(bytes, nowMs)
@@ -290,6 +297,11 @@ export class SessionLog {
     const open = this.#open.get(host)
     this.#open.delete(host)
     if (open !== undefined && !open.part.hasRows) this.#remove(host, open)
+  }
+
+  /** Before a report: keys that programs have read are no half lines. */
+  endKeys(): void {
+    for (const host of [...this.#open.keys()]) this.#endKeys(host)
   }
 
   noteRun(entry: Omit<RunEntry, 'kind'>): void {
@@ -403,14 +415,39 @@ export class SessionLog {
     this.#bytes += part.size - before
   }
 
-  /** Ctrl-C: the line did not run. What the host printed meanwhile follows the line before it. */
+  /** Ctrl-C: the line did not run. */
   #cancel(host: string): void {
     const open = this.#open.get(host)
-    if (open === undefined) return
+    if (open !== undefined) this.#giveBack(host, open)
+  }
+
+  /**
+   * Keys without Enter that a program has read, such as `q` in a pager, belong to the line that started it: the next line begins at
+   * the prompt after them. A line editor shows there what was typed ahead.
+   */
+  #endKeys(host: string): void {
+    const open = this.#open.get(host)
+    if (open === undefined || open.isEdited || asksSecret(open.part.before)) return
+    const { typed, isAhead } = open.part
+    const pane = this.#paneOf(host)
+    if (pane === undefined || !isEmptyPrompt(pane, typed)) return
+    // It may be a password that a program has read without Enter.
+    for (const { text, state } of typed.lines)
+      if (state !== 'echoed' && text.length >= SHORTEST_SECRET) this.#keepSecret(text)
+    const [first] = this.#current.get(host) ?? []
+    if (isAhead) first?.ahead.splice(first.ahead.indexOf(typed), 1)
+    this.#giveBack(host, open)
+  }
+
+  /** What was typed is no line: what the host printed meanwhile follows the line before it. */
+  #giveBack(host: string, open: OpenLine): void {
     const { part, chainBefore } = open
     this.#remove(host, open)
     if (part.isAhead || chainBefore === undefined) return
     const [first] = chainBefore
+    const last = chainBefore.at(-1)
+    // It was no prompt, or stands there no more.
+    if (last?.after === part.before) last.after = undefined
     this.#current.set(host, chainBefore)
     this.#change(first, () => first.take(part))
   }
@@ -460,8 +497,12 @@ export class SessionLog {
   }
 
   #keepSecrets({ hidden }: TypedLines): void {
-    for (const text of hidden) if (!this.#secrets.includes(text)) this.#secrets.push(text)
-    this.#secrets.splice(0, this.#secrets.length - MOST_SECRETS)
+    for (const text of hidden) this.#keepSecret(text)
+  }
+
+  #keepSecret(text: string): void {
+    if (!this.#secrets.includes(text)) this.#secrets.push(text)
+    if (this.#secrets.length > MOST_SECRETS) this.#secrets.shift()
   }
 
   #add(entry: SessionEntry): void {
@@ -497,6 +538,13 @@ function isAhead([first, ...ahead]: Chain, { isEditing, before }: PaneFacts): bo
   if (!first.hasBegun) return true
   // Where a line editor reads and there is no text, something was printed after the prompt, or a program has begun to edit.
   return isEditing ? ahead.length > 0 : before === ''
+}
+
+/** Whether a line editor has begun to read a line there since `typed`, and does not have it. */
+function isEmptyPrompt({ isEditing, isFullScreen, before }: PaneFacts, typed: TypedLines): boolean {
+  if (!isEditing || isFullScreen || !IS_PROMPT.test(before.trimEnd())) return false
+  const text = typed.lines.at(-1)?.text ?? ''
+  return text === '' || !before.trimEnd().endsWith(text)
 }
 
 /** Whether the line of `part`, and no other, stands at the prompt in `output`. */

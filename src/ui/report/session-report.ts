@@ -1,6 +1,6 @@
 /** Writes the session report: Markdown and HTML in the state directory, readable by the user alone, and Markdown to the clipboard. */
 import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { counted } from '../../base/counted.ts'
 import { fileReason, MusterError, notKept } from '../../base/errors.ts'
 import { makeOwnDirectories } from '../../base/foreign-place.ts'
@@ -27,6 +27,7 @@ export type ReportOptions = {
 export async function writeSessionReport(options: ReportOptions): Promise<void> {
   const { context, log, unfinishedRun, environment, promptOf, canCopy } = options
   try {
+    log.endKeys()
     const entries = [...log.entries, ...(unfinishedRun ? [{ kind: 'run', ...unfinishedRun } as const] : [])]
     if (entries.length === 0) return context.notice('no report: nothing was typed or run yet', 'info', 'key')
     const report = await buildReport(entries, log, promptOf)
@@ -46,7 +47,8 @@ export async function writeSessionReport(options: ReportOptions): Promise<void> 
       const reason = error instanceof MusterError ? error.message : notKept(directory, error)
       return context.log('', `${what}: ${reason}`, 'error')
     }
-    const where = `${basename(path)}.md and .html in ${shortPath(directory, environment)}`
+    // Its name is the time: the newest one. The Log has it.
+    const where = `${shortPath(directory, environment)} (.md and .html)`
     context.notice(`${isCopied ? 'report copied, and written' : 'report written'}: ${where}`)
     context.log(
       '',

@@ -240,8 +240,19 @@ export function forgetTable({ tables }: ConsoleState, id: string): Change {
 const known = (state: ConsoleState, hosts: Iterable<string>): Set<string> =>
   new Set([...hosts].filter((host) => state.hosts.has(host)))
 
-export function setReceivers(state: ConsoleState, hosts: Iterable<string>): Change {
+export function setReceivers(
+  state: ConsoleState,
+  hosts: Iterable<string>,
+): Pick<ConsoleState, 'receivers' | 'receiversBeforeSolo'> {
   return { receivers: known(state, hosts), receiversBeforeSolo: undefined }
+}
+
+/** The user names hosts that are to receive: the focused pane is one of them, so that what is typed next is in view. */
+export function selectHosts(state: ConsoleState, hosts: Iterable<string>): Change {
+  const change = setReceivers(state, hosts)
+  const { focus } = state
+  if (focus !== undefined && change.receivers.has(focus)) return change
+  return { ...change, focus: [...state.hosts.keys()].find((host) => change.receivers.has(host)) ?? focus }
 }
 
 export const allReceive = (state: ConsoleState): Change => setReceivers(state, state.hosts.keys())

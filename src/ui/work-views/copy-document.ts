@@ -63,6 +63,7 @@ export function failureLines({ problems }: CopyView, { result, failures }: CopyH
 
 const NAME_COLUMNS = 24
 const BAR_COLUMNS = 16
+const LEAST_BAR_COLUMNS = 4
 
 export function copyDocument(view: CopyView, { theme, columns }: RowContext): RowDocument {
   const longest = Math.max(1, ...[...view.hosts.keys()].map(textWidth))
@@ -73,7 +74,7 @@ export function copyDocument(view: CopyView, { theme, columns }: RowContext): Ro
       .sort(([, a], [, b]) => rank(a) - rank(b))
       .flatMap(([host, state]) => hostRows(host, state, nameColumns, theme, columns)),
   ]
-  return documentOf(rows, headRows(view, theme))
+  return documentOf(rows, headRows(view, theme, columns))
 }
 
 /** Failed, running, waiting, done. */
@@ -82,17 +83,22 @@ function rank({ result, hasBegun }: CopyHost): number {
   return result.outcome === 'ok' ? 3 : 0
 }
 
-function headRows(view: CopyView, theme: Theme): Row[] {
+function headRows(view: CopyView, theme: Theme, columns: number): Row[] {
   const total = totalOf(view.hosts.values())
   const count = view.hosts.size
   const title = ` ${view.sources.join(' ')} → ${view.destination}`
   const results = [...view.hosts.values()].flatMap(({ result }) => result ?? [])
   const failed = results.filter(({ outcome }) => outcome !== 'ok').length
-  const progress = `${view.isStopping ? ', stopping' : ''}  ${bar(shareOf(total))} ${formatShare(total)}`
+  const done = ` ${total.ended} of ${count} hosts done`
+  const failure = failed > 0 ? `, ${failed} failed` : ''
+  const stopping = view.isStopping ? ', stopping' : ''
+  const share = formatShare(total)
+  const room = columns - textWidth(`${done}${failure}${stopping}  ${share}`) - ' []'.length
+  const progress = `${stopping}  ${room < LEAST_BAR_COLUMNS ? '' : `${bar(shareOf(total), room)} `}${share}`
   const spans: Row = isCopying(view)
     ? [
-        { text: ` ${total.ended} of ${count} hosts done`, style: boldStyle(theme.text) },
-        ...(failed > 0 ? [{ text: `, ${failed} failed`, style: boldStyle(theme.danger) }] : []),
+        { text: done, style: boldStyle(theme.text) },
+        { text: failure, style: boldStyle(theme.danger) },
         { text: progress, style: styleOf(theme.warning) },
       ]
     : [{ text: ` ${summaryOf(results, count)}`, style: boldStyle(failed > 0 ? theme.danger : theme.ok) }]
@@ -109,10 +115,11 @@ function summaryOf(results: readonly HostResult[], count: number): string {
   return `${counted(count, 'host')}: ${parts.join(', ')}; ${formatBytes(sentBytes)} sent`
 }
 
-/** In ASCII: one column per character on every terminal. */
-function bar(done: number): string {
-  const filled = Math.floor(BAR_COLUMNS * done)
-  return `[${'#'.repeat(filled)}${'-'.repeat(BAR_COLUMNS - filled)}]`
+/** In ASCII: one column per character on every terminal. `mostColumns`: without its brackets. */
+function bar(done: number, mostColumns = BAR_COLUMNS): string {
+  const columns = Math.min(BAR_COLUMNS, mostColumns)
+  const filled = Math.floor(columns * done)
+  return `[${'#'.repeat(filled)}${'-'.repeat(columns - filled)}]`
 }
 
 function hostRows(host: string, state: CopyHost, nameColumns: number, theme: Theme, columns: number): Row[] {

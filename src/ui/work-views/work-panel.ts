@@ -10,7 +10,7 @@ import { commandLabel } from '../keys/registry.ts'
 import type { RayWork } from '../ray/ray-line.ts'
 import { documentRows, firstRow, type RowDocument, rowsPane } from '../rows/rows-pane.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
-import { type PageContext, setReceivers } from '../state/console-state.ts'
+import { type PageContext, selectHosts } from '../state/console-state.ts'
 import { copyDocument, failureLines } from './copy-document.ts'
 import { CopyWork } from './copy-work.ts'
 import { isBusy, layoutPanel, openPanel, type Panel, type PanelCommand, panelKeys, panelName } from './panel.ts'
@@ -331,7 +331,7 @@ export class WorkPanel implements Disposable {
     const { state } = this.#context
     const closed = group.hosts.filter((host) => !state.hosts.has(host))
     if (closed.length < group.hosts.length) {
-      this.#context.change((now) => setReceivers(now, group.hosts))
+      this.#context.change((now) => selectHosts(now, group.hosts))
       this.takeKeys(false)
     }
     if (closed.length === 0) return

@@ -132,6 +132,17 @@ describe('receivers', () => {
     expect(harness.receivers()).toBe('m2,m3,m4')
   })
 
+  test('are in view when they are named: the focus goes to the first of them, unless it is on one', () => {
+    const harness = createConsoleHarness()
+    const shown = () => [...harness.console.arrangement.shown]
+    harness.type(`${LEADER}z`)
+    expect(shown()).toEqual(['m1'])
+    harness.type(`${LEADER}/m[3-4]\r`)
+    expect(shown()).toEqual(['m3'])
+    harness.type(`${LEADER}/m[1-3]\r`)
+    expect(shown()).toEqual(['m3'])
+  })
+
   test('are inverted', () => {
     const harness = createConsoleHarness()
     harness.type(`${LEADER} \r${LEADER}i`)

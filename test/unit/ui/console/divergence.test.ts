@@ -133,8 +133,17 @@ it('a host that is away differs all the time, also during each new attempt to re
   expect(header(harness)).toContain(' not connected: m2 ')
 })
 
+/** htop's screen on a pane of this width: the meters take what the numbers leave, and a table that does not fit is cut. */
+const htopWith = (columns: number): string => {
+  const meter = '|'.repeat(columns - 30)
+  const table = 'PID USER PRI NI VIRT RES SHR S CPU% MEM% TIME+ Command'.slice(0, columns)
+  const rows = [`0[${meter}] Tasks: 181, 188 thr`, `1[${meter}] Load average: 7.4`, `Mem[${meter}] Uptime: 20:35:47`]
+  return `${FULL}\x1b[?1000h${[...rows, 'Swp[0K/0K]', '[Main] [I/O]', table].join('\r\n')}`
+}
+
 describe('receivers do not differ when', () => {
   it.each([
+    ['the pane of one is larger, as in the zoom', only('m2', htopWith(118), htopWith(38))],
     ['they print other numbers', (host: string) => `uptime\r\n up ${host.slice(1)} days\r\n${prompt(host)}`],
     ['the same program shows other numbers', (host: string) => `${HTOP}\r\n ${host.slice(1)}00 root 20 0 sleep`],
     ['a macro types other words', (host: string) => `echo ${host} 10.9.0.${host.slice(1)}`],

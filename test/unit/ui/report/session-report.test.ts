@@ -36,7 +36,8 @@ function harness() {
     const names = readdirSync(folder)
     const read = (ending: string) =>
       readFileSync(join(folder, names.find((name) => name.endsWith(ending)) ?? ''), 'utf8')
-    return { markdown: read('.md'), html: read('.html'), folder, names }
+    const notice = harness.console.state.notice?.text
+    return { markdown: read('.md'), html: read('.html'), folder, names, notice }
   }
   return { ...harness, prompts, run, report, print, type, fleet }
 }
@@ -49,7 +50,7 @@ it('folds equal output, says which hosts differ, and leaves prompts out', async 
   await prompts()
   await run('uname -r', (host) => (host === 'm2' ? '5.10\r\n' : '6.1\r\n'))
   await run('true', () => '')
-  const { markdown, folder, names } = await report()
+  const { markdown, folder, names, notice } = await report()
   expect(markdown).toContain('`` uname -r ``'.replaceAll('``', '`'))
   expect(markdown).toContain('typed on m\\[1-3\\], different: m2')
   expect(markdown).toContain('**m\\[1,3\\] (2)**\n\n```\n6.1\n```')
@@ -57,6 +58,7 @@ it('folds equal output, says which hosts differ, and leaves prompts out', async 
   expect(markdown).toContain('**m\\[1-3\\] (3)**\n\nno output')
   expect(markdown).not.toContain('m1#')
   expect(names.map((name) => statSync(join(folder, name)).mode & 0o777)).toEqual([0o600, 0o600])
+  expect(notice).toBe(`report copied, and written: ${folder} (.md and .html)`)
 })
 
 it('says that a host did not answer, with or without a new shell after that', async () => {
@@ -365,6 +367,82 @@ it('has what a program prints that waits for one key', async () => {
   const { markdown } = await report()
   expect(markdown).toContain('Enter not typed')
   expect(markdown).toContain('**m1 (1)**\n\n```\ndeleted\n```')
+})
+
+describe('keys that a program reads without Enter', () => {
+  const all = ['m1', 'm2', 'm3']
+  const each = async ({ print }: ReturnType<typeof harness>, textOf: (host: string) => string) => {
+    for (const host of all) await print(host, textOf(host))
+  }
+  const STATUS = '\x1b[7mbig.log\x1b[27m\x1b[K'
+  const CASES = [
+    ['less -FRX', ' q', STATUS, ['\r\x1b[Kmore text\r\n:\x1b[K', '\r\x1b[K\x1b[?1l\x1b>']],
+    ['more', ' q', '\x1b[7m--More--(3%)\x1b[27m', ['\rmore text\r\n\x1b[7m--More--(7%)\x1b[27m', '\r\x1b[K']],
+    ['top', 'q', '\x1b[H\x1b[2Jtop - load\r\n\r\n', ['\x1b[?1l\x1b>\x1b[24;1H\r\n\x1b[K']],
+    ['read -n1', 'y', 'sure? ', ['y']],
+    ['read -sn1', 'y', 'press key ', ['\r\n']],
+  ] as const
+
+  it.each(CASES)('belong to its line, and the next line is whole: %s', async (program, keys, shown, answers) => {
+    const test = harness()
+    await test.prompts()
+    test.type(`${program}\r`)
+    await each(test, () => `${program}\r\n\x1b[?2004l\rtext\r\n${shown}`)
+    for (const [index, key] of [...keys].entries()) {
+      test.type(key)
+      await each(test, () => answers[index] ?? '')
+    }
+    await test.prompts()
+    for (const key of 'echo zero') {
+      test.type(key)
+      await each(test, () => key)
+    }
+    test.type('\r')
+    await each(test, (host) => `\r\n\x1b[?2004l\rzero\r\n\x1b[?2004h${host}# `)
+    const { markdown } = await test.report()
+    expect(titlesOf(markdown)).toEqual([`\` ${program} \``, '` echo zero `'])
+    expect(markdown).toContain('` echo zero `\n\ntyped on m\\[1-3\\]\n\n**m\\[1-3\\] (3)**\n\n```\nzero\n```')
+    expect(markdown).not.toMatch(/typed ahead|ifferent/)
+  })
+
+  it('are no entry where the report is written after them', async () => {
+    const test = harness()
+    await test.prompts()
+    test.type('less -FRX big.log\r')
+    await each(test, () => `less -FRX big.log\r\n\x1b[?2004l\rtext\r\n${STATUS}`)
+    test.type('q')
+    await each(test, (host) => `\r\x1b[K\x1b[?2004h${host}# `)
+    expect(titlesOf((await test.report()).markdown)).toEqual(['` less -FRX big.log `'])
+  })
+
+  it('are told from the beginning of a line that is typed ahead', async () => {
+    const test = harness()
+    await test.prompts()
+    test.type('sleep 1\r')
+    await each(test, () => 'sleep 1\r\n\x1b[?2004l\r')
+    test.type('echo ne')
+    await each(test, (host) => `echo ne\x1b[?2004h${host}# echo ne`)
+    test.type('xt\r')
+    await each(test, (host) => `xt\r\n\x1b[?2004l\rnext\r\n\x1b[?2004h${host}# `)
+    expect(titlesOf((await test.report()).markdown)).toEqual(['` sleep 1 `', '` echo next `'])
+  })
+
+  it('are hidden where they may be a password, even where another host shows them', async () => {
+    const test = harness()
+    await test.prompts()
+    test.type('read -sn8 x\r')
+    for (const host of ['m1', 'm2']) await test.print(host, 'read -sn8 x\r\n\x1b[?2004l\r')
+    await test.print('m3', 'read -sn8 x\r\nread: bad option\r\n\x1b[?2004hm3# ')
+    test.type('hunter22')
+    for (const host of ['m1', 'm2']) await test.print(host, `\x1b[?2004h${host}# `)
+    await test.print('m3', 'hunter22')
+    test.type('true\r')
+    for (const host of ['m1', 'm2']) await test.print(host, `true\r\n\x1b[?2004l\r\x1b[?2004h${host}# `)
+    await test.print('m3', 'true\r\n\x1b[?2004l\rhunter22true: not found\r\n\x1b[?2004hm3# ')
+    const { markdown, html } = await test.report()
+    expect(markdown + html).not.toContain('hunter2')
+    expect(titlesOf(markdown)).toContain('` true `')
+  })
 })
 
 it('has all lines of a paste, none of them as output', async () => {

@@ -386,6 +386,7 @@ describe('the panel of a run', () => {
     harness.clock.advance(200)
     harness.type('Gt')
     expect(harness.receivers()).toBe('m2,m4')
+    expect(harness.console.state.focus).toBe('m2')
     harness.type('x')
     expect(harness.got('m4')).toBe('x')
   })
