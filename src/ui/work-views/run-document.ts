@@ -92,31 +92,47 @@ function rowsOf(part: Part): number {
 function partsOf(view: RunView, source: RunSource, context: RunContext): readonly Part[] {
   const opened = groupOf(view, view.opened)
   const groups = opened ? [opened] : view.groups
-  const limit = opened
-    ? Number.POSITIVE_INFINITY
-    : Math.max(LEAST_LINES, Math.floor((context.rows - HEAD_ROWS) / groups.length) - 3)
   const against = view.isDiff ? majority(view) : undefined
+  const whole = groups.map((group): Part => {
+    const isCompared = against !== undefined && group !== against && group.state.kind === 'ended'
+    const difference = isCompared ? source.difference(group) : 'none'
+    const lines = source.text(group.hosts[0] ?? '').lineCount
+    return { group, start: 0, reason: reasonRows(group, context), lines, firstLine: 0, hidden: 0, difference }
+  })
+  const limit = opened ? Number.POSITIVE_INFINITY : limitOf(whole, context.rows - HEAD_ROWS)
   const parts: Part[] = []
   let start = 0
-  for (const group of groups) {
-    const isCompared = against !== undefined && group !== against && group.state.kind === 'ended'
-    const count = source.text(group.hosts[0] ?? '').lineCount
+  for (const each of whole) {
     // One hidden line would take the row that says so.
-    const lines = count <= limit + 1 ? count : limit
+    const lines = each.lines <= limit + 1 ? each.lines : limit
+    const hidden = each.lines - lines
     const part: Part = {
-      group,
+      ...each,
       start,
-      reason: reasonRows(group, context),
       lines,
       // Of hosts that run or have failed the end of the output matters.
-      firstLine: isOk(group.state) ? 0 : count - lines,
-      hidden: isCompared ? 0 : count - lines,
-      difference: isCompared ? source.difference(group) : 'none',
+      firstLine: isOk(each.group.state) ? 0 : hidden,
+      hidden: each.difference === 'none' ? hidden : 0,
     }
     parts.push(part)
     start += rowsOf(part)
   }
   return parts
+}
+
+/** How many lines a group may show, besides the row about hidden ones: the long ones share what the short ones leave. */
+function limitOf(whole: readonly Part[], rows: number): number {
+  // The last blank row is not shown.
+  let left = rows + 1
+  for (const part of whole) left -= rowsOf(part) - (part.difference === 'none' ? part.lines : 0)
+  const counts = whole.flatMap(({ lines, difference }) => (difference === 'none' ? [lines] : []))
+  counts.sort((a, b) => a - b)
+  for (const [index, count] of counts.entries()) {
+    const share = Math.floor(left / (counts.length - index))
+    if (count > share) return Math.max(LEAST_LINES, share - 1)
+    left -= count
+  }
+  return Number.POSITIVE_INFINITY
 }
 
 export const formatSeconds = (ms: number): string => {

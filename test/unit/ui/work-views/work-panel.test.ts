@@ -77,8 +77,8 @@ const footer = ({ console }: ConsoleHarness): string =>
     .join('')
 
 /** The rows of the panel. */
-function panelRows({ console }: ConsoleHarness): string[] {
-  const rect = { column: 0, row: 0, width: 90, height: 40 }
+function panelRows({ console }: ConsoleHarness, height = 40): string[] {
+  const rect = { column: 0, row: 0, width: 90, height }
   const pane = console.work.pane(rect, themes.dark)
   return (pane?.notice ?? []).map((row) =>
     row
@@ -377,6 +377,22 @@ describe('the panel of a run', () => {
     expect(harness.console.state.panel?.hasKeys).toBe(true)
     harness.type(`${LEADER}1`)
     expect(harness.console.state).toMatchObject({ tab: 'shells', panel: { hasKeys: false } })
+  })
+
+  it('shares its rows out: what short outputs leave goes to the long ones, and no single line is hidden', () => {
+    const { harness, work } = open()
+    harness.type(`${LEADER}!id\r`)
+    const lines = Array.from({ length: 40 }, (_, index) => `line ${index + 1}\n`).join('')
+    for (const host of ['m1', 'm2', 'm3']) end(work, host, lines)
+    end(work, 'm4', 'bad\n', 3)
+    harness.clock.advance(200)
+    const rows = panelRows(harness, 20)
+    expect(rows).toHaveLength(18)
+    expect(rows.slice(-3)).toEqual(['   line 9', '   line 10', expect.stringContaining('… 30 more lines')])
+    const whole = panelRows(harness, 49)
+    expect(whole).toHaveLength(47)
+    expect(whole.at(-1)).toBe('   line 40')
+    expect(panelRows(harness, 48).at(-1)).toContain('… 2 more lines')
   })
 
   it('makes the hosts of a group the receivers', () => {
