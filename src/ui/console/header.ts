@@ -93,14 +93,24 @@ function asideText(state: ConsoleState, rooms: readonly number[]): string {
   const receiving = divergedReceivers(state)
   if (receiving.length === 0) return ''
   const names = clip(foldHostSet(receiving), NAMES_WIDTH)
-  if (receiving.every((host) => !isConnected(state, host)))
-    return longest(` not connected: ${names} `, ` lost: ${names} `) ?? ' ≠ '
+  if (receiving.every((host) => !isUp(state, host)))
+    return longest(...downWords(state, receiving).map((word) => ` ${word}: ${names} `), ` ≠ ${names} `) ?? ' ≠ '
   const count = `${receiving.length} of ${receivers.size}`
   const text = ` ${count} ${receiving.length === 1 ? 'differs' : 'differ'}: ${names} `
   return longest(text, ` ≠ ${names} `, ` ≠ ${count} `) ?? ' ≠ '
 }
 
-const isConnected = ({ hosts }: ConsoleState, host: string): boolean => hosts.get(host)?.session.kind === 'ready'
+function isUp({ hosts }: ConsoleState, name: string): boolean {
+  const host = hosts.get(name)
+  return host !== undefined && isLive(host)
+}
+
+/** What hosts without a shell have in common; the longer one first. */
+function downWords({ hosts }: ConsoleState, names: readonly string[]): readonly string[] {
+  const areConnected = names.map((name) => hosts.get(name)?.session.kind === 'ready')
+  if (!areConnected.includes(true)) return ['not connected', 'lost']
+  return areConnected.includes(false) ? ['not up'] : ['shell ended', 'ended']
+}
 
 function rayParts(state: ConsoleState, theme: Theme): BarPart[] {
   const words = rayWords(state.ray.view)
@@ -358,9 +368,11 @@ function narrowHint(state: ConsoleState): Hints {
   if (before !== undefined && state.receivers.size > 1) return hint(`back to ${counted(before.size, 'host')}`)
   const late = lateReceivers(state)
   if (late.length > 0) return commandHint(state, 'receive-all', `also ${clip(foldHostSet(late), NAMES_WIDTH)}`)
-  // Nothing can be typed into what is not connected.
-  const different = divergedReceivers(state).filter((host) => isConnected(state, host))
-  if (different.length === 0) return soloHint(state)
+  const diverged = divergedReceivers(state)
+  // Nothing can be typed into a host without a shell.
+  const different = diverged.filter((host) => isUp(state, host))
+  if (different.length === 0)
+    return diverged.length === 0 ? soloHint(state) : commandHint(state, 'reconnect-all', 'reconnect')
   const areByScreen = state.showsDifferences || state.isFolded
   return hint(areByScreen ? 'hosts that differ' : `only ${clip(foldHostSet(different), NAMES_WIDTH)}`)
 }

@@ -95,7 +95,7 @@ describe.skipIf(!canRun)('keys on real hosts', () => {
 
     it('do not go to a host whose shell has ended', async () => {
       await only('m1', 'exit 0', /shell ended \(exit 0\)/)
-      await console.expectHeader(/2\/3 up .*TYPING INTO 2 of 3: m\[2-3\] +1 of 3 differs: m1 /)
+      await console.expectHeader(/2\/3 up .*TYPING INTO 2 of 3: m\[2-3\] +shell ended: m1 /)
       await console.leader('f')
       await console.expectHeader(/TYPING INTO NO HOST: m1 is not up/)
       await console.leader('r')

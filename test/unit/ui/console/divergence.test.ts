@@ -64,10 +64,16 @@ describe('receivers differ when', () => {
     const harness = await atPrompts()
     harness.fleet.events.emit({ type: 'shell', host: 'm2', state: { kind: 'ended', end: { kind: 'exit', code: 0 } } })
     rest(harness)
-    expect(header(harness)).toMatch(/ 5\/6 up .* TYPING INTO 5 of 6: m\[1,3-6\] .* 1 of 6 differs: m2 /)
+    expect(header(harness)).toMatch(/ 5\/6 up .* TYPING INTO 5 of 6: m\[1,3-6\] .* shell ended: m2 /)
+    expect(footer(harness)).toContain(' Ctrl-] R reconnect ')
+    expect(footer(harness)).not.toContain('Ctrl-] f')
+    const lost = { kind: 'lost', attempt: 2, reason: 'reset', sinceMs: 0 } as const
+    harness.fleet.events.emit({ type: 'session', host: 'm4', state: lost })
+    rest(harness)
+    expect(header(harness)).toContain(' not up: m[2,4] ')
     harness.type(`${LEADER}f`)
     expect(harness.console.state.focus).toBe('m2')
-    expect(header(harness)).toContain(' TYPING INTO NO HOST: m2 is not up ')
+    expect(header(harness)).toContain(' TYPING INTO NO HOST: m[2,4] are not up ')
   })
 })
 
