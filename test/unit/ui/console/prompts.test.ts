@@ -276,8 +276,13 @@ describe('the name of a group', () => {
     const saveGroup = () => expect.unreachable()
     const harness = createConsoleHarness({ prompts: { saveGroup, declaredHosts: () => ['m1', 'm2'] } })
     harness.type(`${LEADER}w`)
-    expect(dialogOf(harness)).toBeUndefined()
-    expect(harness.console.state.notice?.text).toBe('no group saved: m[3-4] are not in hosts.yaml')
+    expect(lines(harness)).toEqual(['m[3-4] are not in hosts.yaml'])
+    // However long one thinks of the name, no host gets it.
+    harness.clock.advance(60_000)
+    harness.type('web\r')
+    expect([dialogOf(harness), harness.got('m1')]).toEqual([undefined, ''])
+    harness.type('ls')
+    expect(harness.got('m1')).toBe('ls')
   })
 
   it('that other hosts have is written only with a second Enter', async () => {
