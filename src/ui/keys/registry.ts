@@ -140,7 +140,7 @@ export const actionSpecs = [
       'paste',
       'p',
       'compose and review',
-      'Write or paste several lines, review them, then send them to the receivers.',
+      'Write or paste several lines, review them, then send them to the receivers as a paste: most shells run it only after your Enter.',
       needsTyping,
     ],
     [
