@@ -133,7 +133,7 @@ export const actionSpecs = [
       'macro',
       'm',
       'insert a macro',
-      'Type a text that differs per host: %h name, %n number, %u user, %a address, or the output of your own script.',
+      'Type a text that differs per host: %h name, %n position in hosts.yaml, %u user, %a address, or the output of your own script.',
       needsTyping,
     ],
     [
