@@ -5,7 +5,7 @@ import { defined } from '../../base/defined.ts'
 import { MusterError, sentenceOf } from '../../base/errors.ts'
 import { clip, padEnd } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import type { DialogLine } from '../dialogs/dialog.ts'
+import type { DialogFactory, DialogLine } from '../dialogs/dialog.ts'
 import { pasteDialog } from '../dialogs/paste-dialog.ts'
 import {
   type ListItem,
@@ -212,31 +212,30 @@ export function openSaveSet(app: ConsoleApp): void {
   )
 }
 
-function openNoGroup(app: ConsoleApp, why: string): void {
-  openNoPrompt(app, {
-    id: 'no-group',
-    title: 'No group can be saved',
-    label: 'Name:',
-    help: [{ text: why, tone: 'warning' }],
-  })
-}
+const openNoGroup = (app: ConsoleApp, why: string): void =>
+  app.openDialog(
+    noPrompt({
+      id: 'no-group',
+      title: 'No group can be saved',
+      label: 'Name:',
+      help: [{ text: why, tone: 'warning' }],
+    }),
+  )
 
 /** Where there is no table. */
-export function openNoSearch(app: ConsoleApp): void {
-  openNoPrompt(app, {
-    id: 'no-search',
-    title: 'Nothing to search here',
-    label: 'Search:',
-    help: [{ text: '/ filters tables. To find commands, press Esc, then :', tone: 'muted' }],
-  })
-}
+export const openNoSearch = (app: ConsoleApp): void =>
+  app.openDialog(
+    noPrompt({
+      id: 'no-search',
+      title: 'Nothing to search here',
+      label: 'Search:',
+      help: [{ text: '/ filters tables. To find commands, press Esc, then :', tone: 'muted' }],
+    }),
+  )
 
 /** In place of a prompt that cannot be opened: the text that is typed for it must reach no host and act as no other key. */
-function openNoPrompt(app: ConsoleApp, prompt: Pick<PromptOptions, 'id' | 'title' | 'label' | 'help'>): void {
-  app.openDialog(
-    promptDialog({ ...prompt, fallback: '', submitTitle: 'close', isRemembered: () => false, onSubmit: () => {} }),
-  )
-}
+const noPrompt = (prompt: Pick<PromptOptions, 'id' | 'title' | 'label' | 'help'>): DialogFactory =>
+  promptDialog({ ...prompt, fallback: '', submitTitle: 'close', isRemembered: () => false, onSubmit: () => {} })
 
 /** Text to review: given, or kept from the last time. */
 export function openPaste(app: ConsoleApp, draft = app.pendingPaste ?? { text: '', isComposed: true }): void {
