@@ -150,6 +150,12 @@ describe('Tab in a prompt', () => {
     expect(harness.receivers()).toBe('head')
   })
 
+  it('says that a command has nothing to complete', async () => {
+    const harness = open()
+    expect(await press(harness, `${LEADER}!on head: ca${TAB}`)).toBe('on head: ca')
+    expect(lines(harness)).toEqual(['nothing to complete'])
+  })
+
   it('completes only hosts that are not open where hosts are added', async () => {
     const harness = createConsoleHarness({
       hosts: ['h1', 'h2'],
