@@ -33,7 +33,7 @@ export const verb: VerbCode = {
           .argParser((word: string) => word),
       )
       .argument('[file]', "file to read (default: the tool's own; -: stdin)")
-      .option('-o, --output <file>', 'write to this file (default: stdout)')
+      .option('-o, --output <file>', 'write to this file (default, and -: stdout)')
       .addOption(
         new Option(
           '--as <what>',
@@ -73,9 +73,10 @@ line by line.
     const home = env.HOME || homedir()
     if (kind !== DIJOB && options.as !== undefined)
       throw new MusterError('usage', `--as can only be used with ${DIJOB}`)
+    const output = options.output === '-' ? undefined : options.output
     const keepPreferences = async () => {
       if (kind !== 'clusterssh') return
-      const note = await keepAutoClose({ home, env }, options.output !== undefined)
+      const note = await keepAutoClose({ home, env }, output !== undefined)
       if (note !== undefined) context.stderr.write(`${formatNote(note)}\n`)
     }
     let result: ReturnType<typeof importDijob> | Awaited<ReturnType<typeof importInventory>>
@@ -90,19 +91,19 @@ line by line.
       throw error
     }
     for (const note of result.notes) context.stderr.write(`${formatNote(note)}\n`)
-    if (options.output === undefined) {
+    if (output === undefined) {
       context.stdout.write(result.text)
       await keepPreferences()
       return EXIT.ok
     }
-    const path = resolve(cwd, options.output)
+    const path = resolve(cwd, output)
     if (!(await writeFileAtomically(path, result.text, { isOverwriting: options.yes || isExampleFile(path) }))) {
-      throw new MusterError('usage', `${printable(options.output)} already exists`, {
+      throw new MusterError('usage', `${printable(output)} already exists`, {
         hint: 'Add --yes to replace it, or name another file.',
       })
     }
     const what = 'hosts' in result ? `: ${counted(result.hosts, 'host')}` : ' written'
-    notice(context, `${printable(options.output)}${what}\n`)
+    notice(context, `${printable(output)}${what}\n`)
     await keepPreferences()
     return EXIT.ok
   },

@@ -202,7 +202,7 @@ export const hostFields = {
   address: {
     schema: located(text('address')),
     about:
-      "The DNS name or IP address to connect to. `%n` is the last number in the host's name without leading zeros, `%h` its name, `%%` a percent sign.",
+      "The DNS name or IP address to connect to. `%n` is the last number in the host's name without leading zeros (in commands and macros it is the host's position in this file), `%h` its name, `%%` a percent sign.",
     example: '"10.0.0.%n"',
     fallback: "HostName of ssh_config, else `ssh_alias`, else the host's name",
   },

@@ -36,7 +36,9 @@ const MACROS = [
     text: z
       .string()
       .min(1)
-      .describe('The text to type. `%h` is the host, `%n` its number, `%u` the user, `%a` the address.'),
+      .describe(
+        'The text to type. `%h` is the host, `%n` its position in hosts.yaml (from 1), `%u` the user, `%a` the address.',
+      ),
   }),
   z.strictObject({
     name: macroName,

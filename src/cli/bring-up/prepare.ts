@@ -57,7 +57,10 @@ export async function prepareBringUp(
   const { areas, declared } = await prepareAreas(await loadAreas(entries), inventory, endpoints)
   const missing = names.find((name) => !areas.some((area) => area.name === name))
   if (missing !== undefined || areas.length === 0) {
-    const words = missing ?? `any of ${AREAS.map(({ name }) => name).join(', ')}`
+    const sought = missing === undefined ? AREAS : chooseAreas([missing])
+    // As they are written in the file: `environment`, not `env`.
+    const keys = await Promise.all(sought.map(async ({ section }) => (await section()).section.key))
+    const words = `${missing === undefined ? 'any of ' : ''}${keys.join(', ')}`
     throw new MusterError('configuration', `${inventory.file ?? 'the inventory'} does not declare ${words}`, {
       hint: 'docs/hosts-yaml.md shows how.',
     })

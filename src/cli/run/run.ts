@@ -66,7 +66,7 @@ Examples:
   muster run 'm[8-10]' --json -- nproc           one JSON object per host, output unchanged (docs/json.md)
   muster run all --script ./fix.py -- --force    a local script, run by the interpreter of its #! line
   muster run all --sudo -- systemctl restart x   ask for one password, and send it only to sudo's prompt
-  muster run all -- 'echo %h is number %n'       %h %n %u: name, number and user of each host (%%h or --raw: unchanged)
+  muster run all -- 'echo %h is number %n'       %h %n %u: name, position in hosts.yaml, user (%%h or --raw: unchanged)
   muster run --retry-failed                      run the last command again where it failed
   muster run all --serial 2 -- ./update          two hosts at a time; asks after a failure (--yes: goes on)
   muster run m8 --until-ok --timeout 300 -- true wait until a host is back, for 5 minutes at most

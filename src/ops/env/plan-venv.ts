@@ -69,9 +69,10 @@ function lockOf({ file }: Wanted, own: OwnFacts): Lock | undefined {
   const lock: Lock = new Map(lines.map(parseLockLine).filter((pin) => pin !== undefined))
   if (file !== undefined) return lock
   const followed = knownValue(prefixFactOf(own))
-  const isCurrent =
-    followed !== undefined && 'packages' in followed && packageChanges(comparedOf(followed, lock), lock).length === 0
-  return isCurrent ? lock : undefined
+  if (followed === undefined || !('packages' in followed)) return undefined
+  // pip is among the wheels even if the followed environment has none, as those that uv makes.
+  const pinned = [...lock].filter(([name]) => followed.packages.has(name) || !TOOLS.includes(name))
+  return packageChanges(comparedOf(followed, lock), new Map(pinned)).length === 0 ? lock : undefined
 }
 
 const versionsOf = (content: PrefixFacts | undefined): Lock | undefined =>

@@ -5,9 +5,15 @@ import { defined } from '../../base/defined.ts'
 import { MusterError, sentenceOf } from '../../base/errors.ts'
 import { clip, padEnd } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import type { DialogLine } from '../dialogs/dialog.ts'
+import type { DialogFactory, DialogLine } from '../dialogs/dialog.ts'
 import { pasteDialog } from '../dialogs/paste-dialog.ts'
-import { type ListItem, listDialog, type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
+import {
+  type ListItem,
+  listDialog,
+  type PromptCheck,
+  type PromptOptions,
+  promptDialog,
+} from '../dialogs/prompt-dialog.ts'
 import { completeHostSet } from '../dialogs/prompt-line.ts'
 import { confirmDialog, textDialog } from '../dialogs/text-dialog.ts'
 import type { KeyEntry } from '../keys/key-table.ts'
@@ -163,13 +169,13 @@ export function openSaveSet(app: ConsoleApp): void {
     const why = isOnSeveral
       ? 'several files are open: a group is saved in a console on one of them'
       : 'no hosts.yaml to write to: start with --hosts FILE'
-    return app.notice(why, 'warning', 'key')
+    return openNoGroup(app, why)
   }
   const declared = new Set(app.ports.declaredHosts())
   const others = hosts.filter((host) => !declared.has(host))
   if (others.length > 0) {
     const verb = others.length === 1 ? 'is' : 'are'
-    return app.notice(`no group saved: ${foldHostSet(others)} ${verb} not in hosts.yaml`, 'warning', 'key')
+    return openNoGroup(app, `${foldHostSet(others)} ${verb} not in hosts.yaml`)
   }
   /** Those of a group of this name, if they are others. */
   const replacedBy = (name: string): string | undefined => {
@@ -206,23 +212,32 @@ export function openSaveSet(app: ConsoleApp): void {
   )
 }
 
-/** Text to review: given, or kept from the last time. */
-/** Where there is no table: takes what is typed after `/`, and its Enter does nothing. */
-export function openNoSearch(app: ConsoleApp): void {
+const openNoGroup = (app: ConsoleApp, why: string): void =>
   app.openDialog(
-    promptDialog({
+    noPrompt({
+      id: 'no-group',
+      title: 'No group can be saved',
+      label: 'Name:',
+      help: [{ text: why, tone: 'warning' }],
+    }),
+  )
+
+/** Where there is no table. */
+export const openNoSearch = (app: ConsoleApp): void =>
+  app.openDialog(
+    noPrompt({
       id: 'no-search',
       title: 'Nothing to search here',
       label: 'Search:',
-      fallback: '',
-      submitTitle: 'close',
       help: [{ text: '/ filters tables. To find commands, press Esc, then :', tone: 'muted' }],
-      isRemembered: () => false,
-      onSubmit: () => {},
     }),
   )
-}
 
+/** In place of a prompt that cannot be opened: the text that is typed for it must reach no host and act as no other key. */
+const noPrompt = (prompt: Pick<PromptOptions, 'id' | 'title' | 'label' | 'help'>): DialogFactory =>
+  promptDialog({ ...prompt, fallback: '', submitTitle: 'close', isRemembered: () => false, onSubmit: () => {} })
+
+/** Text to review: given, or kept from the last time. */
 export function openPaste(app: ConsoleApp, draft = app.pendingPaste ?? { text: '', isComposed: true }): void {
   const live = liveReceivers(app.state)
   // Without any, the notice after sending says why.

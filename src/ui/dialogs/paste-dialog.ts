@@ -50,6 +50,9 @@ function rowStarts(line: string, columns: number): readonly number[] {
 }
 
 const DIALOG_COLUMNS = 100
+/** Of the dialog: its margins, frame, title, keys and blank lines. */
+const BESIDE_ROWS = 8
+const AS_PASTE: DialogLine = { text: 'Sent as a paste: most shells run it only after your Enter.', tone: 'muted' }
 /** Of the dialog: its frame, the mark of the selected row, a column at the right, and the cursor. */
 const BESIDE_TEXT = 7
 
@@ -118,7 +121,7 @@ export const pasteDialog =
       view(room) {
         const width = String(lines.length).length
         columns = Math.max(1, Math.min(DIALOG_COLUMNS, room.columns - 2) - BESIDE_TEXT - width - ' │ '.length)
-        const most = Math.max(2, room.rows - 8)
+        const most = Math.max(2, room.rows - BESIDE_ROWS - (isComposed ? 1 : 0))
         const own = rowsOf(row)
         const at = cursorRow(own)
         // As many above and below as can be shown at most, since a text may have millions.
@@ -148,6 +151,7 @@ export const pasteDialog =
             : { text: head + shown(text.slice(from, to)) }
         })
         if (hidden.length > 0) body.push({ text: hidden.join('   '), tone: 'muted' })
+        if (isComposed) body.push(AS_PASTE)
         const count = hosts.length
         // A line break at the end does not start another line.
         const sent = lines.length > 1 && lines.at(-1) === '' ? lines.length - 1 : lines.length

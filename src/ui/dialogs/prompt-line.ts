@@ -18,6 +18,7 @@ export type PromptLineOptions = {
 }
 
 const MOST_SHOWN = 8
+const NOTHING = 'nothing to complete'
 /** A longer text was pasted by mistake, and each change of it takes long. */
 const LONGEST = 16_384
 
@@ -126,8 +127,13 @@ export class PromptLine {
       return true
     }
     const completing = complete?.(this.text.slice(0, this.#line.cursor))
-    if (completing === undefined || lookUp === undefined) return complete !== undefined
+    if (complete === undefined || lookUp === undefined) return complete !== undefined
     this.#asked += 1
+    if (completing === undefined) {
+      this.#note = NOTHING
+      this.#options.onChange()
+      return true
+    }
     const asked = this.#asked
     void lookUp(completing.kind, completing.word).then(
       (words) => asked === this.#asked && this.#take(completing, words),
@@ -139,7 +145,7 @@ export class PromptLine {
   #take(completing: Completing, words: readonly string[]): void {
     const common = commonStart(words)
     if (common.length > completing.word.length) this.#write(completing, common)
-    this.#note = words.length === 0 ? 'nothing to complete' : undefined
+    this.#note = words.length === 0 ? NOTHING : undefined
     this.#choice = words.length > 1 ? { words, at: -1, completing } : undefined
     this.#options.onChange()
   }

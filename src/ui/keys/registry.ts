@@ -133,14 +133,14 @@ export const actionSpecs = [
       'macro',
       'm',
       'insert a macro',
-      'Type a text that differs per host: %h name, %n number, %u user, %a address, or the output of your own script.',
+      'Type a text that differs per host: %h name, %n position in hosts.yaml, %u user, %a address, or the output of your own script.',
       needsTyping,
     ],
     [
       'paste',
       'p',
       'compose and review',
-      'Write or paste several lines, review them, then send them to the receivers.',
+      'Write or paste several lines, review them, then send them to the receivers as a paste: most shells run it only after your Enter.',
       needsTyping,
     ],
     [

@@ -44,6 +44,11 @@ describe('muster import', () => {
     expect((await run(['clusterssh', '-'], CLUSTERS)).output).toBe(YAML)
   })
 
+  test('writes to stdout with --output -, and makes no file of that name', async () => {
+    expect((await run(['clusterssh', 'clusters', '-o', '-'])).output).toBe(YAML)
+    expect(existsSync(join(directory, '-'))).toBe(false)
+  })
+
   test('writes a file with --output, and does not overwrite one without --yes', async () => {
     const path = join(directory, 'hosts.yaml')
     expect((await run(['clusterssh', 'clusters', '-o', 'hosts.yaml'])).output).toBe('')

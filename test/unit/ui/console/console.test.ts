@@ -369,6 +369,8 @@ describe('pastes', () => {
     const composed = ['compose', 'Compose for 4 hosts: m[1-4]']
     harness.type(`${LEADER}p`)
     expect(dialog()).toEqual(composed)
+    const { mode } = harness.console.state
+    expect(mode.kind === 'dialog' && mode.dialog.lines.at(-1)?.text).toContain('only after your Enter')
     harness.type('one\rtwo')
     harness.type('\x1b')
     harness.type(`${LEADER}p`)

@@ -150,6 +150,12 @@ describe('Tab in a prompt', () => {
     expect(harness.receivers()).toBe('head')
   })
 
+  it('says that a command has nothing to complete', async () => {
+    const harness = open()
+    expect(await press(harness, `${LEADER}!on head: ca${TAB}`)).toBe('on head: ca')
+    expect(lines(harness)).toEqual(['nothing to complete'])
+  })
+
   it('completes only hosts that are not open where hosts are added', async () => {
     const harness = createConsoleHarness({
       hosts: ['h1', 'h2'],
@@ -276,8 +282,13 @@ describe('the name of a group', () => {
     const saveGroup = () => expect.unreachable()
     const harness = createConsoleHarness({ prompts: { saveGroup, declaredHosts: () => ['m1', 'm2'] } })
     harness.type(`${LEADER}w`)
-    expect(dialogOf(harness)).toBeUndefined()
-    expect(harness.console.state.notice?.text).toBe('no group saved: m[3-4] are not in hosts.yaml')
+    expect(lines(harness)).toEqual(['m[3-4] are not in hosts.yaml'])
+    // However long one thinks of the name, no host gets it.
+    harness.clock.advance(60_000)
+    harness.type('web\r')
+    expect([dialogOf(harness), harness.got('m1')]).toEqual([undefined, ''])
+    harness.type('ls')
+    expect(harness.got('m1')).toBe('ls')
   })
 
   it('that other hosts have is written only with a second Enter', async () => {

@@ -196,7 +196,6 @@ describe('a tab', () => {
 
 describe('a command that does nothing', () => {
   it.each([
-    ['w', 'no hosts.yaml to write to: start with --hosts FILE'],
     ['y', 'no Ray cluster in hosts.yaml, or its head is not open'],
     ['f', 'no host differs'],
     ['Z', 'unknown command: Z (Ctrl-] ? shows all)'],
@@ -218,7 +217,7 @@ describe('a command that does nothing', () => {
 
   it('holds no text if another command follows', () => {
     const harness = open()
-    harness.type(`${LEADER}w${LEADER}als`)
+    harness.type(`${LEADER}f${LEADER}als`)
     expect(harness.got('m1')).toBe('ls')
   })
 })

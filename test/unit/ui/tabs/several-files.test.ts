@@ -186,7 +186,10 @@ describe('a workspace of two hosts.yaml', () => {
 it('saves no group, and says that several files are open', () => {
   const { type, console } = openTwo()
   type(`${LEADER}w`)
-  expect(console.state.notice?.text).toBe('several files are open: a group is saved in a console on one of them')
+  const { mode } = console.state
+  expect(mode.kind === 'dialog' && mode.dialog.lines).toMatchObject([
+    { text: 'several files are open: a group is saved in a console on one of them' },
+  ])
 })
 
 it('watches all hosts of the console, and shows a file its own', () => {
