@@ -116,7 +116,7 @@ ray:
     const unit = `muster-ray-${host}-6379.service`
     const up = await muster(host, 'ray', 'up', '--yes')
     expect(up.stdout).toContain(`+ ${unit}`)
-    expect(up.stdout).toContain(`ray · ${host}: 1 nodes are alive`)
+    expect(up.stdout).toContain(`ray · ${host}: 1 node is alive`)
     expect(up.code).toBe(0)
     if (login === 'root') await on(host, `systemd-analyze verify ${units}/${unit}`)
     const status = await muster(host, 'ray', 'status')
