@@ -36,9 +36,10 @@ describe('the demo', () => {
 
   it('types into one host only, and then into the earlier receivers again', async () => {
     await console.receivers('m[2-4]')
+    // Receivers that are named have the focus.
     await console.leader('s')
-    await console.expectReceivers('m1')
-    await console.expectHeader(/TYPING INTO m1 alone/)
+    await console.expectReceivers('m2')
+    await console.expectHeader(/TYPING INTO m2 alone/)
     await console.leader('s')
     await console.expectReceivers('m2', 'm3', 'm4')
   })
