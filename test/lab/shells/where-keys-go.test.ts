@@ -79,7 +79,7 @@ describe.skipIf(!canRun)('keys on real hosts', () => {
       await console.expectHeader(/PALETTE · hosts get no keys/)
       await console.key('Escape', '1')
       await console.leader('[')
-      await console.expectHeader(/SCROLL m2 · hosts get no keys/)
+      await console.expectHeader(/SCROLL m3 · hosts get no keys/)
       await console.key('Escape')
       await console.paste('one\ntwo\n')
       await console.expectHeader(/PASTE REVIEW · hosts get no keys/)
