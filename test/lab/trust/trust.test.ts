@@ -122,7 +122,9 @@ describe.skipIf(!canRun)('trust on nine hosts', { timeout: 400_000 }, () => {
     await mustExec('m6', 'sed -i /muster-trust@m1/d .ssh/authorized_keys && echo "# mine" >> .ssh/authorized_keys')
     const status = await muster('status', '--on', 'm6')
     expect(status.code).toBe(1)
-    expect(status.stdout).toMatch(/^differs {2}trust · m6: authorized keys: differs \(\+ ssh-ed25519 .*m1\)\n1 differs\n$/)
+    expect(status.stdout).toMatch(
+      /^differs {2}trust · m6: authorized keys: differs \(\+ ssh-ed25519 .*m1\)\n1 differs\n$/,
+    )
     const up = await muster('up', 'trust', '--yes')
     expect([up.code, up.stderr]).toEqual([0, ''])
     expect(up.stdout).toMatch(/^m6: change ~\/\.ssh\/authorized_keys: done/m)
