@@ -658,8 +658,18 @@ async function* linesOf(file: string, context: CliContext): AsyncGenerator<reado
 type EditOptions = Partial<SubmitOptions> & { readonly command?: string }
 
 const EDITABLE = [
-  ...(['name', 'estimate', 'limit', 'retries', 'dir', 'command', 'cpu', 'memory', 'gpu', 'on', 'priority'] as const),
-]
+  'name',
+  'estimate',
+  'limit',
+  'retries',
+  'dir',
+  'command',
+  'cpu',
+  'memory',
+  'gpu',
+  'on',
+  'priority',
+] as const
 
 export const edit: VerbCode = {
   define: (command) => withRequest(withJobs(command)).option('--command <line>', 'command line for sh'),

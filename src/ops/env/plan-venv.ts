@@ -147,9 +147,9 @@ function venvVerdict(
     run: makeVenv(python, path, parcel, key),
     check: { script: isVenv(path) },
   }
-  const anew = () => steps('differs', [bring, make, install([`~ ${path}: all of it`])])
+  const madeAgain = () => steps('differs', [bring, make, install([`~ ${path}: all of it`])])
   if (content.kind === 'none') {
-    if (isLost(content)) return anew()
+    if (isLost(content)) return madeAgain()
     const all = [...(lock ?? [])].map(([name, version]) => `+ ${name} ${version}`)
     return steps('missing', [bring, make, install(all.length === 0 ? ['+ the packages of the wheels'] : listed(all))])
   }
@@ -163,7 +163,7 @@ function venvVerdict(
     const hint = `Remove ${path} there; Muster then creates it again.`
     return content.made === undefined
       ? blocked(host, 'no-interpreter', `the Python of ${path} does not run`, hint)
-      : anew()
+      : madeAgain()
   }
   if (lock === undefined) {
     // What Muster did not install may be there for another purpose.

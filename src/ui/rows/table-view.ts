@@ -179,7 +179,7 @@ function columnNamed<R>(name: string, columns: readonly TableColumn<R>[]): Table
 }
 
 function matches<R>(row: R, { column, word, isExcluded }: Term<R>, columns: readonly TableColumn<R>[]): boolean {
-  // What nobody sees excludes no row.
+  // `!word` does not leave out a row for text that the row does not show.
   const isSearched = ({ needsTitle, isHidden }: TableColumn<R>) => !needsTitle && !(isExcluded && isHidden)
   const searched = column === undefined ? columns.filter(isSearched) : [column]
   return searched.some((one) => one.find?.(row, word) ?? hasWord(one.text(row), word))
