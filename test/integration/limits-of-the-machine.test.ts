@@ -173,28 +173,22 @@ describe('the program on a machine with limits', () => {
       expect([code, stdout]).toEqual([0, '4051\nknown\n'])
     })
 
-    const noRoom = () => `muster: cannot keep the output in ${directory}/tiny/o: no space left on the device\n`
-    const noFiles = 'muster: no output files for m1: the output is incomplete\n'
-
-    it('a command whose output does not fit is stopped, its host is reported and has no files', async () => {
-      const { code, stdout, stderr } = await withRoomFor(
-        16,
-        'run m1 --out o -- "head -c 30000 /dev/zero; sleep 60"',
-        'ls -A o',
-      )
-      const stopped = 'muster: stopping the command on the hosts\nmuster: m1: cancelled\nmuster: 1 host: 1 cancelled\n'
-      expect(stderr).toBe(noRoom() + stopped + noFiles)
-      expect([code, stdout]).toEqual([1, ''])
-    })
-
-    it('a host has both files or none, and the run starts on no more hosts', async () => {
-      const { code, stdout, stderr } = await withRoomFor(
-        16,
-        'run m1,m2 --serial 1 --out o -- "head -c 9000 /dev/zero; head -c 9000 /dev/zero >&2"',
-        'ls -A o',
-      )
-      const reported = 'muster: 2 hosts: 1 ok, 1 cancelled\nmuster: not started on m2; --retry-failed includes them\n'
-      expect(stderr).toBe(noRoom() + reported + noFiles)
+    it.each([
+      {
+        what: 'a command whose output does not fit is stopped, its host is reported and has no files',
+        run: 'm1 --out o -- "head -c 30000 /dev/zero; sleep 60"',
+        reported: 'stopping the command on the hosts\nmuster: m1: cancelled\nmuster: 1 host: 1 cancelled',
+      },
+      {
+        what: 'a host has both files or none, and the run starts on no more hosts',
+        run: 'm1,m2 --serial 1 --out o -- "head -c 9000 /dev/zero; head -c 9000 /dev/zero >&2"',
+        reported: '2 hosts: 1 ok, 1 cancelled\nmuster: not started on m2; --retry-failed includes them',
+      },
+    ])('$what', async ({ run, reported }) => {
+      const { code, stdout, stderr } = await withRoomFor(16, `run ${run}`, 'ls -A o')
+      const noRoom = `cannot keep the output in ${directory}/tiny/o: no space left on the device`
+      const noFiles = 'no output files for m1: the output is incomplete'
+      expect(stderr).toBe(`muster: ${noRoom}\nmuster: ${reported}\nmuster: ${noFiles}\n`)
       expect([code, stdout]).toEqual([1, ''])
     })
   })

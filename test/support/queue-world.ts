@@ -16,23 +16,14 @@ import { JobStore, type Submission } from '../../src/scheduler/jobs/store.ts'
 import type { ProgramDesk } from '../../src/scheduler/jobs/study-desk.ts'
 import { type OpenSampler, StudyPass } from '../../src/scheduler/jobs/study-pass.ts'
 import type { HostCapacity } from '../../src/scheduler/model/resources.ts'
+import { testSpec } from './test-job.ts'
 
 type Event = { readonly id: number; readonly event: JobEvent }
 
 export const worldSpec = (rest: Partial<JobSpec> & { readonly runS?: number } = {}): JobSpec => {
   const { runS = 60, ...own } = rest
-  return {
-    name: '',
-    // Read by the model of the hosts.
-    command: String(runS),
-    environment: {},
-    request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
-    bundles: 1,
-    strategy: 'PACK',
-    retries: 0,
-    isPreemptible: false,
-    ...own,
-  }
+  // The command is read by the model of the hosts.
+  return testSpec({ name: '', command: String(runS), ...own })
 }
 
 export class QueueWorld implements Disposable {

@@ -5,37 +5,24 @@ import type { ConnectedHosts } from '../../../../src/cli/job/hosts.ts'
 import { printAll } from '../../../../src/cli/job/rank-logs.ts'
 import type { Job } from '../../../../src/scheduler/jobs/job.ts'
 import { bundleKey } from '../../../../src/scheduler/jobs/orders.ts'
+import { testJob } from '../../../support/test-job.ts'
 
 const STORE = 'abc0'
 const MIB = 1024 * 1024
 const MARK = '0123456789abcdef'
 
-const jobOf = (ranks: number): Job => ({
-  id: 17,
-  user: 'ann',
-  submittedMs: 0,
-  priority: 0,
-  attempt: 1,
-  failures: 0,
-  after: [],
-  spec: {
-    name: 'train',
-    command: 'train.py',
-    environment: {},
-    request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
-    bundles: 2,
-    strategy: 'SPREAD',
-    retries: 0,
-    isPreemptible: false,
-    launch: { kind: 'mpi', options: {}, ports: [46_000, 46_999], ranks },
-  },
-  state: {
-    kind: 'running',
-    places: ['m1', 'm2'].map((host) => ({ host, devices: [] })),
-    bundles: [{ kind: 'begun' }, { kind: 'begun' }],
-    startedMs: 0,
-  },
-})
+const jobOf = (ranks: number): Job =>
+  testJob(
+    { bundles: 2, launch: { kind: 'mpi', options: {}, ports: [46_000, 46_999], ranks } },
+    {
+      state: {
+        kind: 'running',
+        places: ['m1', 'm2'].map((host) => ({ host, devices: [] })),
+        bundles: [{ kind: 'begun' }, { kind: 'begun' }],
+        startedMs: 0,
+      },
+    },
+  )
 
 /** What is printed when the hosts answer so: the beginning of it, the number of its lines, and what was taken from each host. */
 async function printedOf(job: Job, answers: Readonly<Record<string, () => Iterable<string>>>) {

@@ -16,36 +16,27 @@ import {
   tailPrograms,
 } from '../../../../src/scheduler/jobs/ranks.ts'
 import { requirement } from '../../../support/requirements.ts'
+import { testJob } from '../../../support/test-job.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 
 const STORE = 'abc0'
 
-const jobOf = (ranks: number | undefined, ...bundles: readonly BundleState[]): Job => ({
-  id: 17,
-  user: 'ann',
-  submittedMs: 0,
-  priority: 0,
-  attempt: 1,
-  failures: 0,
-  after: [],
-  spec: {
-    name: 'train',
-    command: 'train.py',
-    environment: {},
-    request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
-    bundles: bundles.length,
-    strategy: 'PACK',
-    retries: 0,
-    isPreemptible: false,
-    launch: { kind: 'mpi', options: {}, ports: [46_000, 46_999], ...(ranks === undefined ? {} : { ranks }) },
-  },
-  state: {
-    kind: 'running',
-    places: bundles.map((_, index) => ({ host: `m${index + 1}`, devices: [] })),
-    bundles,
-    startedMs: 0,
-  },
-})
+const jobOf = (ranks: number | undefined, ...bundles: readonly BundleState[]): Job =>
+  testJob(
+    {
+      bundles: bundles.length,
+      launch: { kind: 'mpi', options: {}, ports: [46_000, 46_999], ...(ranks === undefined ? {} : { ranks }) },
+    },
+    {
+      id: 17,
+      state: {
+        kind: 'running',
+        places: bundles.map((_, index) => ({ host: `m${index + 1}`, devices: [] })),
+        bundles,
+        startedMs: 0,
+      },
+    },
+  )
 
 const BEGUN: BundleState = { kind: 'begun', beganMs: 1000 }
 const rowOf = (job: Job) => ranksOf(job).map(({ title, host, state, code }) => [title, host, state, code])

@@ -7,36 +7,25 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { type BundleState, type Job, type SilenceSpec, transition } from '../../../../src/scheduler/jobs/job.ts'
 import { bundleKey } from '../../../../src/scheduler/jobs/orders.ts'
 import { SilenceWatch } from '../../../../src/scheduler/jobs/silence-watch.ts'
+import { testJob } from '../../../support/test-job.ts'
 
 const STORE = 'abc0'
 const HOSTS = ['m1', 'm2']
 
-const jobOf = (silence: SilenceSpec | undefined, attempt = 1): Job => ({
-  id: 17,
-  user: 'ann',
-  submittedMs: 0,
-  priority: 0,
-  attempt,
-  failures: 0,
-  after: [],
-  spec: {
-    name: 'train',
-    command: 'train.py',
-    environment: {},
-    request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
-    bundles: 2,
-    strategy: 'SPREAD',
-    retries: 0,
-    isPreemptible: false,
-    ...(silence === undefined ? {} : { silence }),
-  },
-  state: {
-    kind: 'running',
-    places: HOSTS.map((host) => ({ host, devices: [] })),
-    bundles: HOSTS.map((): BundleState => ({ kind: 'begun' })),
-    startedMs: 0,
-  },
-})
+const jobOf = (silence: SilenceSpec | undefined, attempt = 1): Job =>
+  testJob(
+    { bundles: 2, ...(silence === undefined ? {} : { silence }) },
+    {
+      id: 17,
+      attempt,
+      state: {
+        kind: 'running',
+        places: HOSTS.map((host) => ({ host, devices: [] })),
+        bundles: HOSTS.map((): BundleState => ({ kind: 'begun' })),
+        startedMs: 0,
+      },
+    },
+  )
 
 type Told = { readonly quietS: number; readonly cpuS: number; readonly pid?: number }
 

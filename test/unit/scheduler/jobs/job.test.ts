@@ -17,30 +17,17 @@ import {
 } from '../../../../src/scheduler/jobs/job.ts'
 import { ranMs } from '../../../../src/scheduler/jobs/job-columns.ts'
 import { bundleKey, ordersFor } from '../../../../src/scheduler/jobs/orders.ts'
+import { testJob, testSpec } from '../../../support/test-job.ts'
 
-const spec = (rest: Partial<JobSpec> = {}): JobSpec => ({
-  name: 'train',
-  command: 'true',
-  environment: {},
-  request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 1, gpuMilli: 500 },
-  bundles: 2,
-  strategy: 'PACK',
-  retries: 0,
-  isPreemptible: false,
-  ...rest,
-})
+const spec = (rest: Partial<JobSpec> = {}): JobSpec =>
+  testSpec({
+    command: 'true',
+    request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 1, gpuMilli: 500 },
+    bundles: 2,
+    ...rest,
+  })
 
-const job = (rest: Partial<JobSpec> = {}): Job => ({
-  id: 7,
-  user: 'ann',
-  submittedMs: 0,
-  priority: 0,
-  attempt: 1,
-  failures: 0,
-  spec: spec(rest),
-  state: { kind: 'queued' },
-  after: [],
-})
+const job = (rest: Partial<JobSpec> = {}): Job => testJob(spec(rest))
 
 const places = [
   { host: 'a', devices: [1] },

@@ -3,31 +3,10 @@ import { describe, expect, it } from 'vitest'
 import { parseHostAnswer } from '../../../../src/scheduler/jobs/host-program.ts'
 import { isActive, type Job, type JobEvent, type JobSpec, transition } from '../../../../src/scheduler/jobs/job.ts'
 import { launchEvent, ordersFor } from '../../../../src/scheduler/jobs/orders.ts'
+import { testJob } from '../../../support/test-job.ts'
 
-const REQUEST = { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 }
-
-const jobOf = (launch: Partial<JobSpec['launch']> & { kind: string }, rest: Partial<JobSpec> = {}): Job => ({
-  id: 7,
-  user: 'ann',
-  submittedMs: 0,
-  priority: 0,
-  attempt: 1,
-  failures: 0,
-  spec: {
-    name: 'train',
-    command: 'train.py',
-    environment: {},
-    request: REQUEST,
-    bundles: 2,
-    strategy: 'PACK',
-    retries: 0,
-    isPreemptible: false,
-    launch: { options: {}, ports: [46_000, 46_099], ...launch },
-    ...rest,
-  },
-  state: { kind: 'queued' },
-  after: [],
-})
+const jobOf = (launch: Partial<JobSpec['launch']> & { kind: string }, rest: Partial<JobSpec> = {}): Job =>
+  testJob({ bundles: 2, launch: { options: {}, ports: [46_000, 46_099], ...launch }, ...rest })
 
 const ADDRESSES = new Map([
   ['a', '10.81.0.1'],

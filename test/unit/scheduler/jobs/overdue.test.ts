@@ -1,37 +1,24 @@
 import { describe, expect, test } from 'vitest'
 import { type BundleState, type Job, type JobState, overdue } from '../../../../src/scheduler/jobs/job.ts'
+import { testJob } from '../../../support/test-job.ts'
 
 const sent: BundleState = { kind: 'sent' }
 const begun: BundleState = { kind: 'begun' }
 const done: BundleState = { kind: 'ended', end: { kind: 'exit', code: 0 } }
 
-const job = (bundles: readonly BundleState[], limitS: number | null = 60, rest: Partial<JobState> = {}): Job => ({
-  id: 1,
-  user: 'ann',
-  submittedMs: 0,
-  priority: 0,
-  attempt: 1,
-  failures: 0,
-  spec: {
-    name: '',
-    command: 'true',
-    environment: {},
-    request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
-    bundles: bundles.length,
-    strategy: 'PACK',
-    retries: 0,
-    isPreemptible: false,
-    ...(limitS === null ? {} : { limitS }),
-  },
-  state: {
-    kind: bundles.includes(sent) ? 'starting' : 'running',
-    places: bundles.map(() => ({ host: 'a', devices: [] })),
-    bundles,
-    startedMs: 1000,
-    ...rest,
-  } as JobState,
-  after: [],
-})
+const job = (bundles: readonly BundleState[], limitS: number | null = 60, rest: Partial<JobState> = {}): Job =>
+  testJob(
+    { bundles: bundles.length, ...(limitS === null ? {} : { limitS }) },
+    {
+      state: {
+        kind: bundles.includes(sent) ? 'starting' : 'running',
+        places: bundles.map(() => ({ host: 'a', devices: [] })),
+        bundles,
+        startedMs: 1000,
+        ...rest,
+      } as JobState,
+    },
+  )
 
 const isOverdue = (one: Job, nowMs = 61_001) => overdue([one], nowMs).length === 1
 

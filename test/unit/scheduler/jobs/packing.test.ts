@@ -1,28 +1,17 @@
 import { expect, test } from 'vitest'
 import type { BundlePlace, Job } from '../../../../src/scheduler/jobs/job.ts'
 import { packHosts, packingFigures } from '../../../../src/scheduler/jobs/packing.ts'
+import { testJob } from '../../../support/test-job.ts'
 
 const host = { name: 'a', cpuMilli: 2000, memoryBytes: 100, gpus: ['', ''] }
-const running = (id: number, gpuMilli: number, places: readonly BundlePlace[]): Job => ({
-  id,
-  user: 'ann',
-  submittedMs: 0,
-  priority: 0,
-  attempt: 1,
-  failures: 0,
-  after: [],
-  spec: {
-    name: '',
-    command: '',
-    environment: {},
-    request: { cpuMilli: 1000, memoryBytes: 10, gpuCount: places[0]?.devices.length ?? 0, gpuMilli },
-    bundles: places.length,
-    strategy: 'PACK',
-    retries: 0,
-    isPreemptible: false,
-  },
-  state: { kind: 'running', places, bundles: places.map(() => ({ kind: 'begun' })), startedMs: 0 },
-})
+const running = (id: number, gpuMilli: number, places: readonly BundlePlace[]): Job =>
+  testJob(
+    {
+      request: { cpuMilli: 1000, memoryBytes: 10, gpuCount: places[0]?.devices.length ?? 0, gpuMilli },
+      bundles: places.length,
+    },
+    { id, state: { kind: 'running', places, bundles: places.map(() => ({ kind: 'begun' })), startedMs: 0 } },
+  )
 
 test('shows shares by device, holdings by host and what no job can use', () => {
   const jobs = [

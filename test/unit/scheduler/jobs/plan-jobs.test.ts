@@ -1,30 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { type Job, type JobSpec, type JobState, transition } from '../../../../src/scheduler/jobs/job.ts'
 import { type LinkSpeeds, onRing, planJobs } from '../../../../src/scheduler/jobs/plan-jobs.ts'
+import { testJob, testSpec } from '../../../support/test-job.ts'
 
 const HOST = { name: 'a', cpuMilli: 1000, memoryBytes: 2 ** 30, gpus: [] }
-const spec: JobSpec = {
-  name: '',
-  command: 'true',
-  environment: {},
-  request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
-  bundles: 1,
-  strategy: 'PACK',
-  estimateS: 3600,
-  retries: 0,
-  isPreemptible: true,
-}
-const job = (id: number, state: JobState, priority = 0): Job => ({
-  id,
-  user: 'ann',
-  submittedMs: 0,
-  priority,
-  attempt: 1,
-  failures: 0,
-  spec,
-  state,
-  after: [],
-})
+const spec = testSpec({ name: '', estimateS: 3600, isPreemptible: true })
+const job = (id: number, state: JobState, priority = 0): Job => testJob(spec, { id, state, priority })
 const on = (host: string) => ({
   places: [{ host, devices: [] }],
   bundles: [{ kind: 'begun' as const }],

@@ -4,6 +4,7 @@ import type { EngineOrder, EngineReport, JobEngine, StorageProblem } from '../..
 import type { ActiveState, BundleState, Job, SeenBundle } from '../../../../src/scheduler/jobs/job.ts'
 import { HostStorageGate, StorageGate } from '../../../../src/scheduler/jobs/storage-gate.ts'
 import { worldSpec } from '../../../support/queue-world.ts'
+import { testJob } from '../../../support/test-job.ts'
 
 const start = (key: string, storage?: string): EngineOrder => ({
   kind: 'start',
@@ -116,8 +117,7 @@ describe('a launched job with a directory of results', () => {
     const active = { places, bundles, startedMs: 1000 }
     const state: ActiveState =
       kind === 'ending' ? { ...active, kind, stop: undefined, sinceMs: 1000 } : { ...active, kind }
-    const spec = worldSpec({ storage: '/results', bundles: bundles.length })
-    return { id: 7, user: '', submittedMs: 0, priority: 0, attempt: 1, failures: 0, spec, state, after: [] }
+    return testJob({ storage: '/results', bundles: bundles.length }, { state })
   }
   const sent = jobOf([{ kind: 'sent' }, { kind: 'sent' }])
   let problems: readonly StorageProblem[]

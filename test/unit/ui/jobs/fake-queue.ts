@@ -6,31 +6,21 @@ import type { HostCapacity } from '../../../../src/scheduler/model/resources.ts'
 import type { ClusterSource, EngineLog, JobAction, JobsPort, QueueStatus } from '../../../../src/ui/jobs/queue-view.ts'
 import type { StudyChange, StudyReading } from '../../../../src/ui/jobs/study-view.ts'
 import type { TryOut, WhatIf } from '../../../../src/ui/packing/what-if.ts'
+import { testJob } from '../../../support/test-job.ts'
 
 /** The id of its queue. */
 export const STORE = 'aa00bb11'
 
-export const jobOf = (id: number, state: JobState, spec: Partial<JobSpec> = {}): Job => ({
-  id,
-  user: 'ann',
-  submittedMs: 0,
-  priority: 0,
-  attempt: 1,
-  failures: 0,
-  after: [],
-  state,
-  spec: {
-    name: `train-${id}`,
-    command: `python train.py ${id}`,
-    environment: {},
-    request: { cpuMilli: 4000, memoryBytes: 8 * 2 ** 30, gpuCount: 1, gpuMilli: 500 },
-    bundles: 1,
-    strategy: 'PACK',
-    retries: 0,
-    isPreemptible: false,
-    ...spec,
-  },
-})
+export const jobOf = (id: number, state: JobState, spec: Partial<JobSpec> = {}): Job =>
+  testJob(
+    {
+      name: `train-${id}`,
+      command: `python train.py ${id}`,
+      request: { cpuMilli: 4000, memoryBytes: 8 * 2 ** 30, gpuCount: 1, gpuMilli: 500 },
+      ...spec,
+    },
+    { id, state },
+  )
 
 export const runningOn = (host: string, ...devices: number[]): JobState => ({
   kind: 'running',
