@@ -8,9 +8,9 @@ import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import { section as raySection } from '../../ops/ray/section.ts'
 import type { PlacementGroup } from '../../ops/ray/usage.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
-import { isActive, type Job } from '../../scheduler/jobs/job.ts'
+import type { Job } from '../../scheduler/jobs/job.ts'
 import { parseBundleKey } from '../../scheduler/jobs/orders.ts'
-import { lettersOf, packHosts, packingFigures } from '../../scheduler/jobs/packing.ts'
+import { lettersOf, onRemovedHosts, packHosts, packingFigures } from '../../scheduler/jobs/packing.ts'
 import type { CliContext, GlobalOptions, VerbCode } from '../command-line/verb.ts'
 import { ENGINES } from '../job/engines.ts'
 import { hostsOf, noticeChanged, type OpenQueue, readQueue } from '../job/open-queue.ts'
@@ -91,13 +91,9 @@ function showQueue(queue: OpenQueue, { json }: PackOptions, context: CliContext)
   }
   const { downMilli, strandedMilli } = packingFigures(packed, down)
   const waiting = queue.store.counts().get('queued') ?? 0
-  const names = new Set(packed.map(({ name }) => name))
-  const goneOf = ({ state }: Job) =>
-    isActive(state) ? state.places.flatMap(({ host }) => (names.has(host) ? [] : [host])) : []
-  const elsewhere = onHosts.flatMap((job) => {
-    const gone = [...new Set(goneOf(job))]
-    return gone.length === 0 ? [] : [`Job ${job.id} runs on ${foldHostSet(gone)}, no longer in hosts.yaml.`]
-  })
+  const elsewhere = onRemovedHosts(active, packed).map(
+    ({ job, hosts }) => `Job ${job} runs on ${foldHostSet(hosts)}, no longer in hosts.yaml.`,
+  )
   const here = onHosts.length - elsewhere.length
   const lines = [
     `${counted(here, 'job is', 'jobs are')} on these hosts${withEngines(active)}, ${counted(waiting, 'waits', 'wait')}.`,

@@ -47,6 +47,19 @@ export function holdsOf({ id, state }: Job): readonly DeviceHold[] {
 
 export type KnownHost = HostCapacity & { readonly unknown?: Unknown }
 
+/** The jobs that run where no host is declared any more, with the names of these hosts. */
+export function onRemovedHosts(
+  active: readonly Job[],
+  hosts: readonly { readonly name: string }[],
+): readonly { readonly job: number; readonly hosts: readonly string[] }[] {
+  const declared = new Set(hosts.map(({ name }) => name))
+  return active.flatMap(({ id, spec, state }) => {
+    const places = spec.engine === undefined && isActive(state) ? state.places : []
+    const removed = [...new Set(places.map(({ host }) => host))].filter((host) => !declared.has(host))
+    return removed.length === 0 ? [] : [{ job: id, hosts: removed }]
+  })
+}
+
 /** One pass over all jobs, as there may be thousands. */
 export function packHosts(hosts: readonly KnownHost[], active: readonly Job[]): readonly PackedHost[] {
   const held = new Map<string, HeldBundle[]>()

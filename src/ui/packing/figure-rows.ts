@@ -1,8 +1,9 @@
 /** The figures of a cluster: what is held, free and unusable. Pure. */
 import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
-import { type PackedHost, packingFigures } from '../../scheduler/jobs/packing.ts'
+import { onRemovedHosts, type PackedHost, packingFigures } from '../../scheduler/jobs/packing.ts'
 import { boldStyle, mutedStyle, styleOf, type Theme } from '../compositor/scene.ts'
 import { changedWords, noScheduler, type QueueStatus, type RealUse } from '../jobs/queue-view.ts'
 import { type Row, rowWidth } from '../rows/rows-pane.ts'
@@ -23,6 +24,8 @@ export function figureRows(
   const part = (milli: number, text: string, style = styleOf(theme.text)) =>
     milli > 0 ? [{ text: `, ${gpus(milli)} ${text}`, style }] : []
   const here = active.filter(({ spec }) => spec.engine === undefined)
+  const removed = onRemovedHosts(active, hosts)
+  const gone = [...new Set(removed.flatMap((one) => one.hosts))]
   const engines = [...new Set(active.flatMap(({ spec }) => (spec.engine === undefined ? [] : [spec.engine])))]
     .map(enginePlace)
     .map(placeTitle)
@@ -43,7 +46,11 @@ export function figureRows(
   return [
     rows.find((row) => rowWidth(row) <= columns) ?? rows.at(-1) ?? [],
     [
-      bold(` ${here.length} running, ${counts.get('queued') ?? 0} waiting`),
+      bold(` ${here.length} running`),
+      ...(removed.length > 0
+        ? [{ text: ` (${removed.length} on ${foldHostSet(gone)}, not in hosts.yaml)`, style: warning }]
+        : []),
+      bold(`, ${counts.get('queued') ?? 0} waiting`),
       ...(here.length < active.length
         ? [{ text: `, ${active.length - here.length} with ${engines.join(' and ')}`, style: styleOf(theme.text) }]
         : []),

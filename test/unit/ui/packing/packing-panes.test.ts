@@ -286,6 +286,11 @@ describe('the picture of the Packing tab', () => {
     expect(textOf(packingPanes(inputOf(statusOf(hostSpecs(3), []), 160, 40)))).not.toContain('fragmentation')
   })
 
+  it('says which hosts of running jobs are no longer declared', () => {
+    const status = statusOf(hostSpecs(2), [jobOf(1, runningOn('n1', 0)), jobOf(2, runningOn('n7', 0))])
+    expect(textOf(packingPanes(inputOf(status, 80, 24)))).toContain('2 running (1 on n7, not in hosts.yaml), 0 waiting')
+  })
+
   it('says that a host does not answer, that no scheduler is running, and that the queue cannot be read', () => {
     const status = statusOf(hostSpecs(2), [], { down: { n2: 'unreachable: no route' }, driver: undefined })
     const input = inputOf(status, 80, 24)
