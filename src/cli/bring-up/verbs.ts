@@ -32,7 +32,7 @@ export const up: VerbCode = {
 Examples:
   muster up                        show the plan for all of hosts.yaml, ask, apply it, and verify it
   muster up trust --dry-run        show the plan only
-  muster up trust --on m8,m9 -y    apply it to two hosts without asking
+  muster up env --on m8,m9 -y      apply it to two hosts without asking
 
 Run it again at any time: it changes only what differs from hosts.yaml, and completes an interrupted run.
 ${CHANGE_CODES.trimStart()}`,

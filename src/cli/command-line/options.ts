@@ -179,6 +179,29 @@ export function refuseIneffective(command: Command, { effect, output, changesWit
   if (options.timeout !== undefined && effect === 'console') throw new MusterError('usage', `${shown} has no --timeout`)
 }
 
+const IN_A_WORD: Readonly<Record<string, string>> = {
+  '--user': 'Write the user with the host: USER@HOST',
+  '--username': 'Write the user with the host: USER@HOST',
+  '--port': 'Write the port with the host: HOST:PORT',
+}
+
+/** @throws MusterError `usage` for an option of the console before the name of a verb that does not have it. */
+export function refuseOfConsole(command: Command, program: Command, shown: string): void {
+  if (command === program) return
+  const shared = new Set(SHARED.map(([, { long }]) => long))
+  const own = program.options.find(
+    (option) =>
+      program.getOptionValueSource(option.attributeName()) === 'cli' &&
+      !shared.has(option.long) &&
+      !declares(command, option.long),
+  )
+  if (own === undefined) return
+  const hint = IN_A_WORD[own.long ?? '']
+  throw new MusterError('usage', `${shown} has no ${own.short ?? own.long}, an option of the console`, {
+    ...(hint === undefined ? {} : { hint }),
+  })
+}
+
 /** For timers of Node: 24 days. */
 const LONGEST_S = 2_147_483
 

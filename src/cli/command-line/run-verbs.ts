@@ -16,6 +16,7 @@ import {
   isPaged,
   refuseEmptyPaths,
   refuseIneffective,
+  refuseOfConsole,
   TAKES_A_VALUE,
 } from './options.ts'
 import { readWords } from './read-words.ts'
@@ -52,7 +53,9 @@ export async function runVerb(
     const given = command.optsWithGlobals<GlobalOptions>()
     const options = given.jsonFields === undefined ? given : { ...given, json: true }
     refuseEmptyPaths(command)
-    refuseIneffective(command, verb, command === tree.program ? 'the console' : `\`muster ${pathOf(command)}\``)
+    const shown = command === tree.program ? 'the console' : `\`muster ${pathOf(command)}\``
+    refuseOfConsole(command, tree.program, shown)
+    refuseIneffective(command, verb, shown)
     if (options.timeout !== undefined && !declares(command, '--timeout')) limit.begin(options.timeout)
     const { jsonFields } = options
     const schema = jsonFields === undefined ? undefined : await verb.output?.()
@@ -107,7 +110,7 @@ const PLAIN_WORD = /^[a-z]+(?:-[a-z]+)*$/i
 async function refuseMistypedVerb(args: readonly string[], verbs: VerbTable, context: CliContext): Promise<void> {
   const words = wordsOf(args).map(([, word]) => word)
   const [first = '', second = ''] = words
-  const meant = PLAIN_WORD.test(first) ? nearestWord(first, shownVerbs(verbs)) : undefined
+  const meant = PLAIN_WORD.test(first) ? nearestWord(first, [...shownVerbs(verbs), 'help']) : undefined
   const group = verbs[meant ?? '']
   const isSubVerb = group !== undefined && 'verbs' in group && Object.hasOwn(group.verbs, second)
   if (meant !== undefined && (isSubVerb || !(await isNamed(first, args, context)))) {

@@ -500,7 +500,7 @@ function requestOf(
   return request
 }
 
-/** A job that these hosts can never hold waits for ever, unless hosts.yaml changes. @throws MusterError 'usage' with --strict. */
+/** A job that no host can ever hold waits for ever, unless hosts.yaml changes. @throws MusterError 'usage' with --strict. */
 export function checkRoom(spec: JobSpec, queue: OpenQueue, { strict }: SubmitOptions, context: CliContext): void {
   if (spec.engine !== undefined) return checkEngineRoom(spec, queue, context.now())
   if (spec.request.selectors === undefined)

@@ -32,10 +32,15 @@ export function whyWaiting(job: Job, queue: OpenQueue, nowMs: number, free = () 
   return { why: [undrivenWords(queue), ...why.filter((line) => line !== THERE_IS_ROOM)], ...rest }
 }
 
-/** Why the hosts that hosts.yaml declares can never hold it, however idle they are; undefined: they can. */
+/**
+ * Why neither the hosts of the running scheduler nor those that hosts.yaml declares now can ever hold it, however idle they are;
+ * undefined: some can.
+ */
 export function neverFits(queue: OpenQueue, gang: Gang): readonly string[] | undefined {
-  const why = whyNotGang(occupy(withEnough(declaredHosts(queue)), []).cluster, gang)
-  return why?.isImpossible === true ? why.lines : undefined
+  const [now, later] = [hostsOf(queue), declaredHosts(queue)].map((hosts) =>
+    whyNotGang(occupy(withEnough(hosts), []).cluster, gang),
+  )
+  return now?.isImpossible === true && later?.isImpossible === true ? later.lines : undefined
 }
 
 const THERE_IS_ROOM = 'it fits: it starts at the next scheduling pass unless other jobs go first'

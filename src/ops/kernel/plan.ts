@@ -1,5 +1,6 @@
 /** The operations of all hosts, ordered by their dependencies. Pure. */
 import { MusterError } from '../../base/errors.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Area, AreaFacts, ChangeDirection } from './area.ts'
 import type { AnyFacts } from './fact.ts'
 import { blocked, type Operation, operationOf } from './operation.ts'
@@ -79,16 +80,17 @@ function blockedByOthers(
   titleOf: (id: string) => string,
 ): Operation {
   if (operation.verdict.kind !== 'steps') return operation
-  for (const id of operation.after) {
-    const other = id.slice(id.lastIndexOf('@') + 1)
-    const isWaiting = leftOut.get(id)?.verdict.kind === 'steps' || leftOut.get(id)?.verdict.kind === 'blocked'
-    if (!away.has(other) && !isWaiting) continue
-    const cause = away.has(other)
-      ? `it needs “${titleOf(id)}”, and ${other} cannot be reached: ${away.get(other)}`
-      : `it needs “${titleOf(id)}”, which has not been done and is not selected`
-    return { ...operation, verdict: blocked(operation.host, 'needs-other', cause) }
-  }
-  return operation
+  const hostOf = (id: string) => id.slice(id.lastIndexOf('@') + 1)
+  const unreached = operation.after.find((id) => away.has(hostOf(id)))
+  const waiting = operation.after.filter((id) => ['steps', 'blocked'].includes(leftOut.get(id)?.verdict.kind ?? ''))
+  const [needed = ''] = unreached === undefined ? waiting : [unreached]
+  if (needed === '') return operation
+  const hosts = foldHostSet([...new Set(waiting.map(hostOf))])
+  const cause =
+    unreached === undefined
+      ? `it needs “${titleOf(needed)}”, which has not been done and is not selected. Select ${hosts} too`
+      : `it needs “${titleOf(needed)}”, and ${hostOf(needed)} cannot be reached: ${away.get(hostOf(needed))}`
+  return { ...operation, verdict: blocked(operation.host, 'needs-other', cause) }
 }
 
 /** A stable topological sort. */

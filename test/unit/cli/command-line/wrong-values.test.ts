@@ -10,6 +10,16 @@ it.each([
   [['run', 'here', '--out', '', '--', 'true'], 'the path of --out is empty\nIs a variable not set?\n'],
   [['--hosts=', 'hosts'], 'the path of --hosts is empty\n'],
   [['job', 'submit', '--copy-dir', '', '--', 'true'], 'the path of --copy-dir is empty\n'],
+  [
+    ['-l', 'ann', 'run', 'here', 'id'],
+    '`muster run` has no -l, an option of the console\nWrite the user with the host: USER@HOST\n',
+  ],
+  [
+    ['--port=22', 'hosts'],
+    '`muster hosts` has no -p, an option of the console\nWrite the port with the host: HOST:PORT\n',
+  ],
+  [['--keep', 'job', 'list'], '`muster job list` has no --keep, an option of the console\n'],
+  [['hepl'], 'unknown command: hepl; did you mean muster help?\n'],
   [['left', '--also', '/data', '--also', ''], 'the path of --also is empty\n'],
 ])('says plainly what is wrong with %j', async (args, words) => {
   const directory = mkdtempSync(join(tmpdir(), 'muster-values-'))

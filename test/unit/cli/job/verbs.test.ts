@@ -545,6 +545,13 @@ test('submit says which hosts have changed in hosts.yaml since the scheduler sta
     messages: expect.stringContaining('hosts.yaml has changed for here,there '),
     output: expect.stringContaining('here: needs 2 GPUs, has 1'),
   })
+  declare('resources: { cpu: 2, gpu: 1 }', 'labels: { rack: r1 }')
+  // Impossible by the file, possible for the scheduler, which still has the cores: it is accepted, and may start.
+  expect(await job(['submit', '--strict', '--cpu', '4', '--', 'true'])).toMatchObject({
+    exitCode: 0,
+    messages: expect.stringMatching(/^muster: hosts\.yaml has changed for here since .*\n$/),
+  })
+  declare('resources: { cpu: 4, gpu: 2 }', 'labels: { rack: r2 }')
   expect(await muster(['pack'])).toMatchObject({
     messages: expect.stringContaining('hosts.yaml has changed for here,there '),
     output: expect.stringContaining('\nhere\t[········]\t'),

@@ -117,7 +117,7 @@ describe('an operation', () => {
   it('is blocked if it needs an operation that is pending and not selected', () => {
     const only = { isSelected: (host: string) => host === 'm8' }
     const plan = makePlan('up', [areaOf(operations)], worldsOf(), only)
-    const cause = 'it needs “export on m10 (area)”, which has not been done and is not selected'
+    const cause = 'it needs “export on m10 (area)”, which has not been done and is not selected. Select m10 too'
     expect(verdictOf(plan, 'area/mount@m8')).toMatchObject({ kind: 'blocked', findings: [{ cause }] })
     const done = makePlan('up', [areaOf([operationOf('export', 'm10', []), ...operations.slice(1)])], worldsOf(), only)
     expect(verdictOf(done, 'area/mount@m8')).toMatchObject({ kind: 'steps' })
