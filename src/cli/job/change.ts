@@ -9,6 +9,7 @@ import { jsonLine } from '../output/json-lines.ts'
 import { withJobs } from './arguments.ts'
 import { noticeScheduler, type OpenQueue, openQueue } from './open-queue.ts'
 import { jobOr } from './show.ts'
+import { missedBy } from './why-waiting.ts'
 
 type JobChange = 'cancel' | 'hold' | 'release' | 'retry' | 'requeue'
 
@@ -123,6 +124,7 @@ export function reportChanges(
       context.stderr.write(`muster: ${words}\n`)
     }
   }
+  if (change === 'retry' && !json) noticeMissed(ids, queue, context)
   // What runs is stopped by a scheduler.
   if (!json && all.some(({ changed, state }) => changed === true && state === 'ending') && queue.driver() === undefined)
     noticeScheduler(queue, context)
@@ -130,4 +132,16 @@ export function reportChanges(
   const isFine = ({ changed, state }: (typeof all)[number]) =>
     changed === true || (change === 'retry' && ids.length > 1 && state === 'done')
   return all.every(isFine) ? EXIT.ok : EXIT.failed
+}
+
+/** Says which jobs will be cancelled again, as a job that they come after has not succeeded. */
+function noticeMissed(ids: readonly number[], queue: OpenQueue, context: CliContext): void {
+  for (const id of ids) {
+    const job = queue.store.get(id)
+    const missed = job?.state.kind === 'queued' ? missedBy(job, queue) : []
+    if (missed.length === 0) continue
+    const all = formatRankSet([...missed.map((one) => one.id), id])
+    const words = missed.map((one) => one.words).join('; ')
+    context.stderr.write(`muster: job ${id}: ${words}. Retry all of them: ${queue.command(`job retry ${all}`)}\n`)
+  }
 }

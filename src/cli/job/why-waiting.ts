@@ -76,6 +76,15 @@ function roomWords(asked: Asked, { store }: OpenQueue, engine: string, nowMs: nu
     : why
 }
 
+/** The jobs that it comes after and that ended otherwise than done: it is cancelled at the next scheduling pass. */
+export const missedBy = ({ after }: Job, { store }: OpenQueue) =>
+  after.flatMap((id) => {
+    const state = store.get(id)?.state
+    return state !== undefined && isFinal(state) && state.kind !== 'done'
+      ? [{ id, words: missedWords(id, state.kind) }]
+      : []
+  })
+
 function whyNotNow(job: Job, queue: OpenQueue, nowMs: number, free: () => Cluster): WhyWaiting {
   if (job.state.kind === 'held') return { why: [`held. Run: muster job release ${job.id}`] }
   const { engine } = job.spec
@@ -99,10 +108,7 @@ function whyNotNow(job: Job, queue: OpenQueue, nowMs: number, free: () => Cluste
     return { ...engineWords(why ?? unknown), ...expectedOf(startS) }
   }
   if (job.state.kind !== 'queued') return { why: [] }
-  const missed = job.after.flatMap((id) => {
-    const state = queue.store.get(id)?.state
-    return state !== undefined && isFinal(state) && state.kind !== 'done' ? [missedWords(id, state.kind)] : []
-  })
+  const missed = missedBy(job, queue).map(({ words }) => words)
   if (missed.length > 0) return { why: missed }
   const undone = job.after.filter((id) => {
     const state = queue.store.get(id)?.state

@@ -307,7 +307,8 @@ export function progressSpans(line: JobLine, theme: Theme, columns = STATE_COLUM
   const failed = ended - countOf(line, ['done']) - cancelled
   const progress = `${ended}/${line.count}`
   const counts = [
-    [failed, 'failed'],
+    // One word for all of them, as there is little room.
+    [failed, (['timed-out', 'lost'] as const).find((kind) => countOf(line, [kind]) === failed) ?? 'failed'],
     [cancelled, 'cancelled'],
     [countOf(line, ['held']), 'held'],
   ] as const

@@ -320,6 +320,17 @@ describe('muster job', () => {
     expect(states()).toEqual(['queued', 'queued'])
   })
 
+  test('retry says that a job needs others, which are not retried', async () => {
+    await job(['submit', '--', 'true'])
+    await job(['submit', '--after', '1', '--', 'true'])
+    await job(['cancel', '1-2'])
+    expect(await job(['retry', '2'])).toMatchObject({
+      exitCode: 0,
+      messages: 'muster: job 2: it needs job 1, which was cancelled. Retry all of them: muster job retry 1-2\n',
+    })
+    expect(await job(['retry', '1'])).toMatchObject({ exitCode: 0, messages: '' })
+  })
+
   test('list shows a column that is added to the list of columns', async () => {
     await job(['submit', '--name', 'one', '--', 'true'])
     const columns = JOB_COLUMNS as JobColumn[]

@@ -51,7 +51,7 @@ describe('the Jobs tab', () => {
   })
 
   it('counts cancelled jobs of an array apart from failed ones', async () => {
-    const shown = async (...kinds: ('done' | 'failed' | 'lost' | 'cancelled')[]) => {
+    const shown = async (...kinds: ('done' | 'failed' | 'timed-out' | 'lost' | 'cancelled')[]) => {
       const jobs = kinds.map((kind, index) => {
         const reason = kind === 'failed' || kind === 'lost' ? { reason: '' } : {}
         return jobOf(index + 1, { kind, endedMs: 0, ...reason } as JobState)
@@ -59,6 +59,7 @@ describe('the Jobs tab', () => {
       return (await openTab('5', 80, 24, jobs)).text()
     }
     expect(await shown('cancelled', 'cancelled', 'cancelled', 'cancelled')).toMatch(/█{8} 4\/4 4 cancelled +-/)
+    expect(await shown('done', 'timed-out', 'timed-out')).toMatch(/3\/3 2 timed-out/)
     expect(await shown('done', 'lost', 'failed', 'cancelled')).toMatch(/4\/4 2 failed, 1 cancelled +-/)
     const counts = new Map(['done', 'lost', 'failed', 'cancelled'].map((kind) => [kind, 1]))
     const line = { count: 4, counts } as unknown as JobLine
