@@ -1,6 +1,7 @@
 /** `status`: gathers facts, compares, verifies without writing anything, and reports. */
 import { counted } from '../../base/counted.ts'
 import { gatherAreaFacts, statusesOf, verifyAreas } from '../../ops/kernel/bring-up.ts'
+import { formatFinding } from '../../ops/kernel/finding.ts'
 import { makePlan } from '../../ops/kernel/plan.ts'
 import { type CliContext, EXIT } from '../command-line/verb.ts'
 import { serviceState } from '../job/service/service.ts'
@@ -30,7 +31,12 @@ export async function showStatus(
   report.sharedHomes(plan.sharedHomes)
   report.statuses(statuses)
   const all = statuses.flatMap((status) => status.findings)
-  report.findings(all)
+  // What a status already says is not said again below it.
+  report.findings(
+    options.json === true
+      ? all
+      : statuses.flatMap(({ because, findings }) => findings.filter((one) => !because.includes(formatFinding(one)))),
+  )
   const service = await serviceState(prepared.inventory, context)
   if (service !== undefined && names.length === 0) report.service(service)
   const counts = tally(
