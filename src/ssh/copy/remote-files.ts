@@ -7,7 +7,7 @@ import { printable } from '../../base/printable.ts'
 import { startMarked } from '../exec/filters.ts'
 import { ConnectError, type Connection, type RemoteProcess } from '../transport.ts'
 import { quoteWord } from './byte-path.ts'
-import { bootCommand, SETUP } from './remote-script.ts'
+import { bootCommand, LISTING_LIMIT, SETUP } from './remote-script.ts'
 
 /** A host refused one order (permission, disk space); the others continue. */
 export class RemoteRefusal extends Error {
@@ -31,8 +31,6 @@ type Waiting = {
 
 const NOISE_LIMIT = 64 * 1024
 const ANSWER_LIMIT = 1024 * 1024
-/** The names and facts of a few million files. */
-const LISTING_LIMIT = 256 * 1024 * 1024
 /** A fetch receives at most this much per round trip, and while this program is busy. */
 const WINDOW_BYTES = 2 * 1024 * 1024
 

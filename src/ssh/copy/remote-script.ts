@@ -12,6 +12,11 @@ import { STALE_PARTIALS } from '../../base/stale-partials.ts'
 /** Offsets count in these units, and a resumed copy continues at one. */
 export const UNIT_BYTES = 65_536
 
+/** The names and facts of a few million files. */
+export const LISTING_LIMIT = 256 * 1024 * 1024
+/** Of what find says about files that it cannot list. */
+const COMPLAINTS_LIMIT = 16 * 1024 * 1024
+
 export const FOREIGN_LINK = 'it is a link that belongs to another account'
 
 /** For any login shell: no line feed, no single quote inside, no `!`, no backslash. */
@@ -101,10 +106,11 @@ const FUNCTIONS = [
   `if stat -c %.9Y / 2>/dev/null | grep -q '^[0-9]*[.][0-9]*$'; then STAT='-c %f:%s:%.9Y:%b:%u:%g:%n'; elif stat -c %Y / >/dev/null 2>&1; then STAT='-c %f:%s:%Y:%b:%u:%g:%n'; else STAT='-f %Xp:%z:%Fm:%b:%u:%g:%N'; fi; export STAT`,
   // sweep: removes the files of a listing.
   `l=; sweep() { [ -z "$l" ] || rm -f "$l" "$l.e"; l=; }; trap 'sweep; unprove; stale' EXIT; trap 'exit 1' HUP INT TERM PIPE`,
-  // list DIRECTORY PATH: a listing into a file there, $l, as batches: names, each ended by NUL, an empty one, and the facts of stat in the same order; what find says into $l.e. Each has a mark at its end, which is missing when the disk was full.
-  `list() { l=$(mktemp "$1/muster.XXXXXX" 2>/dev/null) || return; { find "$2" -exec sh -c 'printf "%s\\0" "$@" ""; case $STAT in -c*) stat -c "\${STAT#-c }" "$@";; *) stat -f "\${STAT#-f }" "$@";; esac 2>/dev/null; printf "\\0"' sh {} +; printf %s "$MARK"; printf %s "$MARK" >&2; } >"$l" 2>"$l.e"; for x in "$l" "$l.e"; do [ "$(tail -c 6 "$x" 2>/dev/null | tr '\\0' 0)" = "$MARK" ] || { sweep; return 1; }; done; }`,
+  // list DIRECTORY PATH: a listing into a file there, $l, as batches: names, each ended by NUL, an empty one, and the facts of stat in the same order; what find says into $l.e. Each has a mark at its end, which is missing when the disk was full. A listing that is longer than its limit ends there, and find with it; it is then tried nowhere else.
+  `MARK='@done@'; facts() { find "$1" -exec sh -c 'trap "" PIPE; printf "%s\\0" "$@" ""; case $STAT in -c*) stat -c "\${STAT#-c }" "$@";; *) stat -f "\${STAT#-f }" "$@";; esac 2>/dev/null; printf "\\0" || kill "$PPID"' sh {} +; printf %s "$MARK"; printf %s "$MARK" >&2; }`,
+  `list() { [ -z "$big" ] && l=$(mktemp "$1/muster.XXXXXX" 2>/dev/null) || return; { { facts "$2" 2>&1 >&3 3>&- | head -c ${COMPLAINTS_LIMIT} >"$l.e"; } 3>&1 | head -c ${LISTING_LIMIT} >"$l"; } 2>/dev/null; [ "$(size "$l")" -lt ${LISTING_LIMIT} ] && [ "$(size "$l.e")" -lt ${COMPLAINTS_LIMIT} ] || big=yes; for x in "$l" "$l.e"; do [ "$(tail -c 6 "$x" 2>/dev/null | tr '\\0' 0)" = "$MARK" ] || { sweep; return 1; }; done; }`,
   // N PATH: a listing of it (the first one; where it leads to if it is a link) and everything below.
-  `MARK='@done@'; N() { if [ -e "$1" ] || [ -L "$1" ]; then s=$1; if [ -L "$1" ]; then s=$(readlink -f "$1"); fi; list "\${TMPDIR:-/tmp}" "$s" || list /dev/shm "$s" || list /var/tmp "$s" || list . "$s" || { r err "$1: no space for the list of its files"; return; }; e=$(cat "$l.e"); n=$(($(size "$l") - 6)); exec 3<"$l"; sweep; printf 'ok %s\\n' "$n"; head -c "$n" <&3; exec 3<&-; r ok "\${e%"$MARK"}"; else r err "$1: No such file or directory"; fi; }`,
+  `N() { big=; if [ -e "$1" ] || [ -L "$1" ]; then s=$1; if [ -L "$1" ]; then s=$(readlink -f "$1"); fi; list "\${TMPDIR:-/tmp}" "$s" || list /dev/shm "$s" || list /var/tmp "$s" || list . "$s" || { if [ -n "$big" ]; then r err "$1: too many files to list, fetch parts of it"; else r err "$1: no space for the list of its files"; fi; return; }; e=$(cat "$l.e"); n=$(($(size "$l") - 6)); exec 3<"$l"; sweep; printf 'ok %s\\n' "$n"; head -c "$n" <&3; exec 3<&-; r ok "\${e%"$MARK"}"; else r err "$1: No such file or directory"; fi; }`,
 ] as const
 
 /** The first lines: they define everything and answer when done. */

@@ -641,6 +641,26 @@ describe('copying to hosts', () => {
     expect(readdirSync(directory)).not.toContain('out')
   })
 
+  it.each([
+    // As find does it: many names for each shell.
+    [
+      'names',
+      'name=$(printf %04000d 0); set -- "$4" "$5" "$6" $(yes $name | head -n 300)\nwhile :; do sh -c "$@"; done',
+    ],
+    ['complaints', 'exec yes "find: broken: Input/output error" >&2'],
+  ])('ends a listing with endless %s, on the host too, and stores no more of it than a fetch takes', async (_, program) => {
+    const programs = join(directory, 'programs')
+    mkdirSync(programs)
+    writeFileSync(join(programs, 'find'), `#!/bin/sh\necho $$ >>"$0.pids"\n${program}\n`, { mode: 0o755 })
+    const { events } = await fetch([local], [source], join(directory, 'out'), { transport: withPrograms(programs) })
+    const reason = 'too many files to list, fetch parts of it'
+    expect(events).toContainEqual(expect.objectContaining({ action: 'failed', path: source, reason }))
+    // Once: not again in each place for temporary files.
+    const pids = readFileSync(join(programs, 'find.pids'), 'utf8').trim().split('\n')
+    expect(pids).toHaveLength(1)
+    expect(() => process.kill(Number(pids[0]), 0)).toThrow('ESRCH')
+  })
+
   it('gives two fetches of one process to the same place separate partial files', async () => {
     const bytes = randomBytes(6_000_000)
     writeFileSync(join(source, 'x'), bytes)
