@@ -289,7 +289,8 @@ export class HostCopy {
       const sent = isSent ? NOTHING_SENT : await send(false)
       const { resumedBytes, isRelayed } = sent
       const sha256 = await reader.digest(file)
-      const finish = (sha: string) => this.#remote.call('F', partial, path, sha, octal(this.#modeOf(file)), ...times)
+      const finish = (sha: string) =>
+        this.#remote.callFor(file.sizeBytes, 'F', partial, path, sha, octal(this.#modeOf(file)), ...times)
       // The shell need not read the file again if the helper's checksum is right.
       await finish(sent.sha256 === sha256 ? '' : sha256).catch(async (error: unknown) => {
         // Another host relayed something else: send it from this machine.
@@ -311,7 +312,7 @@ export class HostCopy {
 
   async #isSame(path: BytePath, file: CopySource): Promise<boolean> {
     const [theirs, ours] = await Promise.all([
-      this.#remote.call('S', path).catch((error: unknown) => {
+      this.#remote.callFor(file.sizeBytes, 'S', path).catch((error: unknown) => {
         if (error instanceof RemoteRefusal) return ''
         throw error
       }),

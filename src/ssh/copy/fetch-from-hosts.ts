@@ -206,7 +206,10 @@ class HostFetch {
     const { onFile, onProgress } = this.#task
     const size = await sizeOfTarget(file.target)
     if (size === file.sizeBytes) {
-      const [theirs, ours] = await Promise.all([this.#remote.call('S', file.path), digestOfFile(file.target)])
+      const [theirs, ours] = await Promise.all([
+        this.#remote.callFor(file.sizeBytes, 'S', file.path),
+        digestOfFile(file.target),
+      ])
       if (theirs === ours) {
         await setAttributes(file.target, file)
         onProgress(file.sizeBytes, false)
@@ -219,7 +222,7 @@ class HostFetch {
       if (kept > 0) onProgress(kept, false)
       await this.#pull(file, arriving, kept)
       const [theirs, { sha256, sizeBytes }] = await Promise.all([
-        this.#remote.call('S', file.path),
+        this.#remote.callFor(file.sizeBytes, 'S', file.path),
         arriving.readBack(),
       ])
       if (theirs !== sha256) {
@@ -237,7 +240,9 @@ class HostFetch {
     const units = Math.floor(Math.min(arriving.partialBytes, file.sizeBytes) / UNIT_BYTES)
     const bytes = units * UNIT_BYTES
     const [theirs, ours] =
-      units === 0 ? [] : await Promise.all([this.#remote.call('S', file.path, units), arriving.digestOfFirst(bytes)])
+      units === 0
+        ? []
+        : await Promise.all([this.#remote.callFor(bytes, 'S', file.path, units), arriving.digestOfFirst(bytes)])
     const kept = theirs === ours ? bytes : 0
     await arriving.cut(kept)
     return kept

@@ -31,6 +31,8 @@ type Waiting = {
 
 const NOISE_LIMIT = 64 * 1024
 const ANSWER_LIMIT = 1024 * 1024
+/** What a host reads in a fraction of a second. */
+const LONG_BYTES = 64 * 1024 * 1024
 /** A fetch receives at most this much per round trip, and while this program is busy. */
 const WINDOW_BYTES = 2 * 1024 * 1024
 
@@ -89,6 +91,11 @@ export class RemoteFiles {
     return this.#order(this.#lineOf(name, words), undefined)
   }
 
+  /** Like `call`, for an order that reads so many bytes on the host: one that takes long ends with the channel. */
+  callFor(sizeBytes: number, name: string, ...words: readonly (string | number)[]): Promise<string> {
+    return sizeBytes < LONG_BYTES ? this.call(name, ...words) : this.call('watched', name, ...words)
+  }
+
   /** Like `call`, but the answer must have this many bytes, which go to `sink` as they arrive. */
   pull(
     sink: (bytes: Buffer) => void,
@@ -99,10 +106,10 @@ export class RemoteFiles {
     return this.#order(this.#lineOf(name, words), undefined, { sink, bytes })
   }
 
-  /** One order that is answered with two long texts. */
+  /** One order that may take long, and is answered with two long texts. */
   async callTwice(name: string, ...words: readonly (string | number)[]): Promise<readonly [string, string]> {
     const limit = LISTING_LIMIT
-    const first = this.#order(this.#lineOf(name, words), undefined, { limit })
+    const first = this.#order(this.#lineOf('watched', [name, ...words]), undefined, { limit })
     const second = new Promise<string>((resolve, reject) => this.#waiting.push({ resolve, reject, limit }))
     second.catch(() => {})
     // A refusal is a single answer.
@@ -183,6 +190,7 @@ export class RemoteFiles {
         const header = Buffer.concat([this.#pending, rest.subarray(0, end)]).toString('latin1')
         this.#pending = Buffer.alloc(0)
         rest = rest.subarray(end + 1)
+        if (header === 'busy') continue
         const match = /^(ok|err) (\d+)$/.exec(header)
         if (match === null) return this.#garbled()
         this.#isOk = match[1] === 'ok'

@@ -27,7 +27,11 @@ export function bootCommand(token: string): string {
 
 const FUNCTIONS = [
   // r STATUS TEXT: the answer.
-  `r() { printf '%s %s\\n%s' "$1" "\${#2}" "$2"; }`,
+  `r() { unwatch; printf '%s %s\\n%s' "$1" "\${#2}" "$2"; }`,
+  // watched ORDER...: one that may take long. Meanwhile it writes lines, `busy`, and is ended when nobody reads them: its programs would not notice the end of stdin. Only in a process group of its own, as what sshd starts is.
+  `B=; watched() { { read -r q q q q q w </proc/$$/stat; } 2>/dev/null || q=$(ps -o pgid= -p $$ 2>/dev/null); [ "$((q))" != $$ ] || { trap '' PIPE; while sleep 1 >/dev/null; do echo busy; done 2>/dev/null; kill -TERM 0; } & B=$!; "$@"; }`,
+  // KILL, as the traps of this shell are still those of the other one at its very beginning.
+  `unwatch() { [ -z "$B" ] || { kill -KILL "$B"; wait "$B"; } 2>/dev/null; B=; }`,
   `NL=$(printf '\\n_'); NL=\${NL%_}`,
   `NODE=$(uname -n)`,
   // $SHA: SHA-256 of stdin.
@@ -110,7 +114,7 @@ const FUNCTIONS = [
   `MARK='@done@'; facts() { find "$1" -exec sh -c 'trap "" PIPE; printf "%s\\0" "$@" ""; case $STAT in -c*) stat -c "\${STAT#-c }" "$@";; *) stat -f "\${STAT#-f }" "$@";; esac 2>/dev/null; printf "\\0" || kill "$PPID"' sh {} +; printf %s "$MARK"; printf %s "$MARK" >&2; }`,
   `list() { [ -z "$big" ] && l=$(mktemp "$1/muster.XXXXXX" 2>/dev/null) || return; { { facts "$2" 2>&1 >&3 3>&- | head -c ${COMPLAINTS_LIMIT} >"$l.e"; } 3>&1 | head -c ${LISTING_LIMIT} >"$l"; } 2>/dev/null; [ "$(size "$l")" -lt ${LISTING_LIMIT} ] && [ "$(size "$l.e")" -lt ${COMPLAINTS_LIMIT} ] || big=yes; for x in "$l" "$l.e"; do [ "$(tail -c 6 "$x" 2>/dev/null | tr '\\0' 0)" = "$MARK" ] || { sweep; return 1; }; done; }`,
   // N PATH: a listing of it (the first one; where it leads to if it is a link) and everything below.
-  `N() { big=; if [ -e "$1" ] || [ -L "$1" ]; then s=$1; if [ -L "$1" ]; then s=$(readlink -f "$1"); fi; list "\${TMPDIR:-/tmp}" "$s" || list /dev/shm "$s" || list /var/tmp "$s" || list . "$s" || { if [ -n "$big" ]; then r err "$1: too many files to list, fetch parts of it"; else r err "$1: no space for the list of its files"; fi; return; }; e=$(cat "$l.e"); n=$(($(size "$l") - 6)); exec 3<"$l"; sweep; printf 'ok %s\\n' "$n"; head -c "$n" <&3; exec 3<&-; r ok "\${e%"$MARK"}"; else r err "$1: No such file or directory"; fi; }`,
+  `N() { big=; if [ -e "$1" ] || [ -L "$1" ]; then s=$1; if [ -L "$1" ]; then s=$(readlink -f "$1"); fi; list "\${TMPDIR:-/tmp}" "$s" || list /dev/shm "$s" || list /var/tmp "$s" || list . "$s" || { if [ -n "$big" ]; then r err "$1: too many files to list, fetch parts of it"; else r err "$1: no space for the list of its files"; fi; return; }; e=$(cat "$l.e"); n=$(($(size "$l") - 6)); exec 3<"$l"; sweep; unwatch; printf 'ok %s\\n' "$n"; head -c "$n" <&3; exec 3<&-; r ok "\${e%"$MARK"}"; else r err "$1: No such file or directory"; fi; }`,
 ] as const
 
 /** The first lines: they define everything and answer when done. */
