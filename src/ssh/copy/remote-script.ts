@@ -29,7 +29,7 @@ const FUNCTIONS = [
   // r STATUS TEXT: the answer.
   `r() { unwatch; printf '%s %s\\n%s' "$1" "\${#2}" "$2"; }`,
   // watched ORDER...: one that may take long. Meanwhile it writes lines, `busy`, and is ended when nobody reads them: its programs would not notice the end of stdin. Only in a process group of its own, as what sshd starts is.
-  `B=; watched() { { read -r q q q q q w </proc/$$/stat; } 2>/dev/null || q=$(ps -o pgid= -p $$ 2>/dev/null); [ "$((q))" != $$ ] || { trap '' PIPE; while sleep 1 >/dev/null; do echo busy; done 2>/dev/null; kill -TERM 0; } & B=$!; "$@"; }`,
+  `B=; watched() { { read -r q q q q q w </proc/$$/stat; } 2>/dev/null || q=$(ps -o pgid= -p $$ 2>/dev/null); [ "$((q))" != $$ ] || { trap '' PIPE; while sleep 1 >/dev/null && echo busy; do :; done 2>/dev/null; kill -TERM 0; } & B=$!; "$@"; }`,
   // KILL, as the traps of this shell are still those of the other one at its very beginning.
   `unwatch() { [ -z "$B" ] || { kill -KILL "$B"; wait "$B"; } 2>/dev/null; B=; }`,
   `NL=$(printf '\\n_'); NL=\${NL%_}`,

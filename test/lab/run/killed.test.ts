@@ -4,7 +4,16 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -141,4 +150,37 @@ describe.skipIf(!canRun)('killed at any moment', () => {
     },
     Math.max(600_000, ROUNDS * 60_000),
   )
+
+  // Neither the end of the channel nor that of its input ends these by itself. Warm: the connection stays open.
+  it.each([
+    ['find', 'SIGINT', []],
+    ['find', 'SIGKILL', []],
+    ['find', 'SIGKILL', ['--persist', '300']],
+    ['sha256sum', 'SIGINT', ['--persist', '300']],
+  ] as const)('ends %s on a slow disk after %s, with %j', async (program, signal, options) => {
+    const home = homeOf('m1')
+    const [rc, bin, began] = ['.bashrc', 'bin', 'began'].map((name) => join(home, name)) as [string, string, string]
+    const before = readFileSync(rc)
+    try {
+      mkdirSync(bin)
+      // Quick unless it is for the file.
+      const quick = `case $1 in *big) ;; *) [ -f /proc/self/fd/0 ] || exec /usr/bin/${program} "$@";; esac`
+      writeFileSync(join(bin, program), `#!/bin/sh\n${quick}\n: >$HOME/began\nexec sleep 1000\n`, { mode: 0o755 })
+      writeFileSync(rc, `PATH=$HOME/bin:$PATH\n${before}`)
+      mkdirSync(join(files, 'slow', 'm1'), { recursive: true })
+      for (const path of [join(home, 'big'), join(files, 'slow', 'm1', 'big')]) {
+        writeFileSync(path, '')
+        truncateSync(path, 70 * 1024 * 1024)
+      }
+      const ended = start([...options, 'fetch', 'm1', 'big', join(files, 'slow')])
+      await waitUntil(() => existsSync(began), `${program} on the host`)
+      muster?.kill(signal)
+      await ended
+      const left = () => strangers(options.length > 0)
+      await waitUntil(() => left().length === 0, 'the end of all on the host')
+    } finally {
+      writeFileSync(rc, before)
+      for (const path of [bin, began]) rmSync(path, { recursive: true, force: true })
+    }
+  })
 })
