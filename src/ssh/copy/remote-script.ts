@@ -102,7 +102,7 @@ const FUNCTIONS = [
   `M() { if foreign "$1"; then r err "$e"; elif e=$(U "$1" "$3" "$4" 2>&1 && chmod "$2" "$1" 2>&1); then r ok; else r err "$e"; fi; }`,
   // L TARGET PATH TEMPORARY TIME: a symbolic link.
   `L() { if [ -L "$2" ] && [ "$(readlink "$2"; echo x)" = "$1\${NL}x" ]; then r ok same; return; fi; t="$3.$NODE.$$"; rm -f "$t"; if e=$(link "$@" 2>&1); then r ok new; else rm -f "$t"; r err "$e"; fi; }`,
-  `link() { ln -s "$1" "$t" || return 1; TZ=UTC0 touch -h -d "$4" "$t" 2>/dev/null; clear "$2" || return 1; mv -f "$t" "$2"; }`,
+  `link() { ln -s -- "$1" "$t" || return 1; TZ=UTC0 touch -h -d "$4" "$t" 2>/dev/null; clear "$2" || return 1; mv -f "$t" "$2"; }`,
   // G PATH UNITS BYTES: bytes of a file from an offset on, padded with zeros if it has shrunk.
   `G() { if [ -r "$1" ]; then printf 'ok %s\\n' "$3"; { dd if="$1" bs=${UNIT_BYTES} skip="$2" 2>/dev/null; cat /dev/zero; } 2>/dev/null | head -c "$3"; else r err "$1: Permission denied"; fi; }`,
   // I PATH: the target of a symbolic link, and a slash, so that line feeds at its end survive.

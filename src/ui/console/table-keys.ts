@@ -38,8 +38,8 @@ export function sortByTitle(shown: Shown, pane: string, head: Row, column: numbe
   change(shown, frame.id, { ...view, sort: title, isReversed: isSorted && !view.isReversed })
 }
 
-/** Of a title: a blank, a sort mark, or the edge. */
-const isBeside = (character = ' '): boolean => ' ▾▴'.includes(character)
+/** Of a title: a blank, a sort mark, what a comma adds to it, or the edge. */
+const isBeside = (character = ' '): boolean => ' ▾▴,'.includes(character)
 
 const MOVES: ReadonlySet<string> = new Set(['Up', 'Down', 'PageUp', 'PageDown'])
 

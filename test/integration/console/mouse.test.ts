@@ -41,6 +41,9 @@ describe('the mouse', () => {
     await console.expectScreen(/m4 .*%/)
     await console.click('HOST')
     await console.expectScreen(/HOST▾/)
+    // Beside it are the seconds that a sparkline covers, where there is room for one.
+    await console.click('CPU')
+    await console.expectScreen(/CPU▾/)
     await console.click(' m4 ', 2)
     await console.expectScreen(/ m4 · .*processes/)
     await tab('5', 'jobs')

@@ -147,6 +147,7 @@ describe('copying to hosts', () => {
     writeFileSync(join(source, 'program'), '#!/bin/sh\n', { mode: 0o750 })
     symlinkSync('to\nnowhere\n', join(source, 'dangling'))
     symlinkSync('locked', join(source, 'link'))
+    symlinkSync('-t/tmp', join(source, 'option'))
     utimesSync(join(source, 'plain'), 1_000_000_000.5, 1_000_000_000.5)
     chmodSync(join(source, 'locked'), 0o555)
     const { result } = await copy(embeddedEndpoints(embedded), [source], (host) => join(directory, host), {
