@@ -13,8 +13,9 @@ import { numberFrom, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { withJob } from './arguments.ts'
+import { earlierAttempt } from './earlier-attempt.ts'
 import { engineLog, openEngines } from './engines.ts'
-import { connectHosts } from './hosts.ts'
+import { type ConnectedHosts, connectHosts } from './hosts.ts'
 import { type OpenQueue, openQueue, readQueue } from './open-queue.ts'
 import { bundleFiles, findRank, OutputTail, printAll, printAllOfEngine, printFailed } from './rank-logs.ts'
 import { checkHasRanks } from './ranks.ts'
@@ -26,6 +27,7 @@ type LogOptions = GlobalOptions & {
   readonly all?: boolean
   readonly failed?: boolean
   readonly follow?: boolean
+  readonly attempt?: number
 }
 
 const CHECK_MS = 500
@@ -37,6 +39,7 @@ export const logs: VerbCode = {
       .option('--bundle <n>', 'read the output of this bundle: where a launcher starts ranks, its own', wholeNumber(0))
       .option('--all', 'read the output of all ranks; a line that several have is printed once')
       .option('--failed', 'read the output of ranks that failed, the likely cause first')
+      .option('--attempt <n>', 'read the output of attempt N (default: the last one)', wholeNumber(1))
       .option('-f, --follow', 'keep printing until the job ends'),
   help: `
 Examples:
@@ -44,28 +47,33 @@ Examples:
   muster job logs 17 --rank 3        the output of one rank
   muster job logs 17 --all           all ranks; > marks what only some of them say
   muster job logs 17 --failed        why it failed
+  muster job logs 17 --attempt 1     what it said before it was retried, requeued or preempted
 
 Without a launcher, the ranks are the bundles. With --launch, a launcher may start several ranks in a bundle, each with output of
 its own. Lines of --all count as the same if they differ only in numbers.
 `,
   async run(id: number, options: LogOptions, context: CliContext) {
-    const { rank, bundle, all, failed, follow } = options
+    const { rank, bundle, all, failed, follow, attempt } = options
     const chosen = Object.entries({ rank, bundle, all, failed }).flatMap(([name, value]) =>
       value === undefined ? [] : [`--${name}`],
     )
-    const names = [...chosen, ...(follow && (all || failed) ? ['--follow'] : [])]
+    const isWhole = all || failed
+    const names = [
+      ...chosen,
+      ...(follow && isWhole ? ['--follow'] : []),
+      ...(attempt !== undefined && isWhole ? ['--attempt'] : []),
+    ]
     if (names.length > 1) throw new MusterError('usage', `${names.join(' and ')} cannot be used together`)
     using queue = await readQueue(options, context)
     const job = jobOr(queue, id)
     if (all && job.spec.engine !== undefined) return await printEngine(job, options, queue, context)
-    if (all || failed) {
-      checkHasRanks(job)
-      using hosts = await connectHosts(queue.inventory, options, context)
-      return all
-        ? await printAll(job, queue.store.id, hosts, options, context)
-        : await printFailed(job, queue.store.id, hosts, options, context)
-    }
-    return await printOne(job, options, queue, context)
+    if (isWhole) checkHasRanks(job)
+    using hosts = await connectHosts(queue.inventory, options, context)
+    if (all) return await printAll(job, queue.store.id, hosts, options, context)
+    if (failed) return await printFailed(job, queue.store.id, hosts, options, context)
+    const isEarlier = attempt !== undefined && attempt !== job.attempt
+    const shown = isEarlier ? await earlierAttempt(job, attempt, queue, hosts, context) : job
+    return await printOne(shown, options, queue, hosts, context)
   },
 }
 
@@ -87,7 +95,13 @@ async function printEngine(job: Job, options: LogOptions, queue: OpenQueue, cont
 }
 
 /** Of one rank or bundle, piece by piece. */
-async function printOne(job: Job, options: LogOptions, queue: OpenQueue, context: CliContext): Promise<number> {
+async function printOne(
+  job: Job,
+  options: LogOptions,
+  queue: OpenQueue,
+  hosts: ConnectedHosts,
+  context: CliContext,
+): Promise<number> {
   const { id, spec } = job
   const isOnHosts = spec.engine === undefined
   const { rank = 0 } = options
@@ -100,7 +114,6 @@ async function printOne(job: Job, options: LogOptions, queue: OpenQueue, context
   using engines = await openEngines(queue.inventory, context)
   const readLog = engineLog(engines, queue.store.id, job, wanted)
   const names = new Set(queue.inventory.hosts.map(({ name }) => name))
-  using hosts = await connectHosts(queue.inventory, options, context)
   const needed = readLog !== undefined ? [] : isWrapped ? (places ?? []) : [place]
   const lost = needed.find(({ host }) => !names.has(host))
   if (lost !== undefined)

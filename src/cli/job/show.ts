@@ -150,7 +150,7 @@ Examples:
       ['requests', [requestText(job), termsText(spec)].filter((text) => text !== '').join(', ')],
       ...(spec.storage === undefined ? [] : [['storage', storageText(spec.storage, queue)] as const]),
       ['submitted', agoText(job.submittedMs, nowMs)],
-      ['attempt', String(job.attempt)],
+      ['attempt', `${job.attempt}${earlierWords(job, queue)}`],
     ]
     if ('places' in state && state.places) {
       const { down = {} } = queue.store.report() ?? {}
@@ -312,4 +312,10 @@ function sortRows(
   throw new MusterError('usage', `--sort ${printable(by)}: no such metric or parameter`, {
     hint: `Names: ${['job', ...parameters, ...metrics.map(({ name }) => name)].join(', ')}.`,
   })
+}
+
+/** How to read what it said before; empty: there is nothing. */
+function earlierWords({ id, attempt, spec }: Job, queue: OpenQueue): string {
+  if (attempt === 1 || spec.engine !== undefined) return ''
+  return ` (earlier output: ${queue.command(`job logs ${id} --attempt ${attempt - 1}`)})`
 }

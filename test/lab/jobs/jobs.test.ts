@@ -66,6 +66,28 @@ describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
     expect(await onHosts('cat over 2>/dev/null; ls gpu | grep use')).toBe('')
   })
 
+  it('prints what an earlier attempt said, wherever it ran', async () => {
+    const command = 'echo attempt $MUSTER_ATTEMPT of bundle $RANK; exit 3'
+    const id = await submit('--retries', '1', '--bundles', '2', '--strategy', 'STRICT_SPREAD', '--', command)
+    const { ended } = work()
+    await ended
+    const logs = async (...args: readonly string[]) => await job('logs', id, ...args)
+    expect(await logs()).toMatchObject({ code: 0, stdout: 'attempt 2 of bundle 0\n' })
+    expect(await logs('--attempt', '2')).toMatchObject({ code: 0, stdout: 'attempt 2 of bundle 0\n' })
+    expect(await logs('--attempt', '1')).toMatchObject({ code: 0, stdout: 'attempt 1 of bundle 0\n', stderr: '' })
+    expect((await logs('--attempt', '1', '--rank', '1')).stdout).toBe('attempt 1 of bundle 1\n')
+    expect(await logs('--attempt', '3')).toMatchObject({ code: 2, stderr: `muster: job ${id} has made 2 attempts\n` })
+    expect(await logs('--attempt', '1', '--all')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^muster: --all and --attempt cannot be used together$/m),
+    })
+    await onHosts('rm -r .local/state/muster/jobs/*-1-?')
+    expect(await logs('--attempt', '1')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^muster: no host has output of attempt 1 of job \d+$/m),
+    })
+  })
+
   it('jobs on a rebooted host are lost and retried elsewhere as declared', async () => {
     const id = await submit(
       '--gpu',
