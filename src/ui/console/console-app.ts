@@ -499,7 +499,7 @@ export class ConsoleApp implements PageContext, Disposable {
         hosts.filter((host) => !late.includes(host)),
         bytes,
       )
-      const skipped = late.map((host) => ({ host, reason: lateReason(state) }))
+      const skipped = late.map((host) => ({ host, reason: lateReason(state, state.hosts.get(host)) }))
       return { ...report, skipped: [...report.skipped, ...skipped] }
     })
     const sent = batches.map(({ bytes }, index) => ({ hosts: reports[index]?.sent ?? [], bytes }))

@@ -34,6 +34,7 @@ export function hostStateOf(place: HostPlace): HostState {
     isDifferent: false,
     isRecording: false,
     isLate: false,
+    hasMissed: false,
   }
 }
 
@@ -43,7 +44,7 @@ export function reduceHost(host: HostState, event: FleetEvent): HostState {
     case 'session':
       return { ...host, session: event.state, lossReason: lossReason(host, event.state) }
     case 'shell':
-      return { ...host, shell: event.state, queuedBytes: 0, isLate: false }
+      return { ...host, shell: event.state, queuedBytes: 0, isLate: false, hasMissed: false }
     case 'lagging':
       return host.queuedBytes === event.queuedBytes ? host : { ...host, queuedBytes: event.queuedBytes }
     default:

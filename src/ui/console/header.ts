@@ -88,7 +88,8 @@ function asideText(state: ConsoleState, rooms: readonly number[]): string {
   const late = lateReceivers(state)
   if (late.length > 0) {
     const names = clip(foldHostSet(late), NAMES_WIDTH)
-    return longest(` new shell, no keys yet: ${names} `, ` no keys yet: ${names} `, ` not ${names} `) ?? ' ≠ '
+    const why = late.every((host) => state.hosts.get(host)?.hasMissed) ? 'missed input' : 'new shell'
+    return longest(` ${why}, no keys yet: ${names} `, ` no keys yet: ${names} `, ` not ${names} `) ?? ' ≠ '
   }
   const receiving = divergedReceivers(state)
   if (receiving.length === 0) return ''

@@ -12,12 +12,15 @@ import { type ConsoleState, getsKeysBeside, isLive } from '../state/console-stat
 import { comparedHosts } from './divergence.ts'
 
 /** Why a late shell does not get keys. */
-export const lateReason = ({ lostInput }: Pick<ConsoleState, 'lostInput'>): string =>
+export const lateReason = (
+  { lostInput }: Pick<ConsoleState, 'lostInput'>,
+  { hasMissed = false }: { readonly hasMissed?: boolean } = {},
+): string =>
   lostInput === 'program'
     ? 'text for a program that was lost; Ctrl-C begins a new line'
     : lostInput === 'line'
-      ? 'a line, or its beginning, was lost with the connection'
-      : 'its shell is new and gets no keys until it waits at the same prompt, with its directory, as the others'
+      ? 'a line, or its beginning, reached no shell'
+      : `${hasMissed ? 'it missed what the others got,' : 'its shell is new'} and gets no keys until it waits at the same prompt, with its directory, as the others`
 
 const ENTERS = [0x0d, 0x0a] as const
 /** Enter, and the keys that give a line up: Ctrl-C, Ctrl-U. */
@@ -111,7 +114,7 @@ export class LateShells {
 
   /** These did not get what others got, though they have shells. */
   noteMissed(hosts: readonly string[]): void {
-    this.#setLate((host) => hosts.includes(host), true)
+    this.#setLate((host) => hosts.includes(host), true, true)
     this.check()
   }
 
@@ -161,11 +164,11 @@ export class LateShells {
     this.check()
   }
 
-  #setLate(isMeant: (host: string) => boolean, isLate: boolean): void {
+  #setLate(isMeant: (host: string) => boolean, isLate: boolean, hasMissed = false): void {
     const { state, update } = this.#options
     update({
       hosts: state().hosts.map((known) =>
-        known.isLate !== isLate && isMeant(known.host) ? { ...known, isLate } : known,
+        known.isLate !== isLate && isMeant(known.host) ? { ...known, isLate, hasMissed } : known,
       ),
     })
   }

@@ -24,10 +24,18 @@ const PLACEHOLDER = /%[hnua]/
 const hostsOf = (app: ConsoleApp): readonly HostState[] =>
   receiverList(app.state).flatMap((host) => app.state.hosts.get(host) ?? [])
 
-const previewOf = (app: ConsoleApp, text: string): readonly DialogLine[] =>
-  hostsOf(app)
-    .slice(0, 4)
-    .map((host) => ({ text: `${host.host}: ${expandMacro(text, host)}`, tone: 'ok' }))
+const MOST_PREVIEW = 4
+
+function previewOf(app: ConsoleApp, text: string): readonly DialogLine[] {
+  const hosts = hostsOf(app)
+  const rest = hosts.length - MOST_PREVIEW
+  return [
+    ...hosts
+      .slice(0, MOST_PREVIEW)
+      .map((host): DialogLine => ({ text: `${host.host}: ${expandMacro(text, host)}`, tone: 'ok' })),
+    ...(rest > 0 ? [{ text: `… and ${rest} more`, tone: 'muted' as const }] : []),
+  ]
+}
 
 export function openMacros(app: ConsoleApp): void {
   const { macros } = app.options.preferences

@@ -74,6 +74,8 @@ export type HostState = {
   readonly isRecording: boolean
   /** Its shell has not seen the keys that the others got, and gets none beside them (`late-shells.ts`). */
   readonly isLate: boolean
+  /** It is late, but its shell is not new: it alone did not get what was sent to the others. */
+  readonly hasMissed: boolean
 }
 
 export type Mode =

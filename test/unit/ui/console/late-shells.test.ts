@@ -132,6 +132,17 @@ it('gets keys again with the next line, after the line that it lost a part of', 
   expect(toM2()).toBe('ls\r')
 })
 
+it('that is not new, but missed what a macro inserted, is called that', async () => {
+  const { console, header } = await atPrompts()
+  const skipped = [{ host: 'm2', reason: 'own.sh failed (exit 3)' }]
+  console.sendEach([{ hosts: ['m1', 'm3', 'm4'], bytes: Buffer.from('echo x') }], skipped)
+  expect(header()).toContain(' missed input, no keys yet: m2')
+  console.sendToReceivers(Buffer.from('y'))
+  expect(console.state.notice?.text).toBe(
+    'sent to 3 of 4, not to m2: it missed what the others got, and gets no keys until it waits at the same prompt, with its directory, as the others',
+  )
+})
+
 it('gets nothing of a line for a program that runs on the others, until they are back at the prompt', async () => {
   const { type, comeBack, rest, toM2, printAll, others } = await atPrompts()
   type('cat\r')
@@ -246,9 +257,7 @@ describe('when all receivers have lost the beginning of a line', () => {
     type('host')
     type('name\r')
     expect([...fleet.received]).toEqual([])
-    expect(console.state.notice?.text).toBe(
-      'not sent to m[1-4]: a line, or its beginning, was lost with the connection',
-    )
+    expect(console.state.notice?.text).toBe('not sent to m[1-4]: a line, or its beginning, reached no shell')
     expect(header()).toContain(' TYPING INTO ALL 4: m[1-4] ')
     type('ls\r')
     expect([...fleet.received.values()]).toEqual(['ls\r', 'ls\r', 'ls\r', 'ls\r'])
