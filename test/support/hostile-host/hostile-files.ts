@@ -86,7 +86,7 @@ export class HostileFiles {
     if (end < 0) return 0
     const line = rest.toString('latin1', 0, end)
     if (line.startsWith('{')) return this.#ask(channel, line, rest.length - end - 1, end + 1)
-    const order = line.slice((this.#tokens.get(channel) ?? '').length)
+    const order = line.slice((this.#tokens.get(channel) ?? '').length).replace(/^watched '?(\w)'?/, '$1')
     const [, name = '', text = ''] = /^(\w+)((?: .*)?)$/.exec(order) ?? []
     if (!/^[A-Z]$/.test(name)) {
       if (order.startsWith('if ! printf')) void this.#say(channel, Buffer.from('ok 0\n'))
@@ -105,7 +105,7 @@ export class HostileFiles {
     const bytes = this.#options.files.get(path) ?? Buffer.alloc(0)
     switch (name) {
       case 'N':
-        return Buffer.concat([ok(this.#listing()), ok('')])
+        return Buffer.concat([Buffer.from('busy\nbusy\n'), ok(this.#listing()), ok('')])
       case 'G':
         return Buffer.concat([
           Buffer.from(`ok ${third}\n`),
