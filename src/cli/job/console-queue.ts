@@ -21,7 +21,15 @@ import { WorkloadMix } from '../../scheduler/model/mix.ts'
 import type { Gang } from '../../scheduler/model/resources.ts'
 import { createPolicy } from '../../scheduler/policies/policies.ts'
 import { placeAsRay } from '../../scheduler/ray/ray-placement.ts'
-import type { ClusterSource, EngineLog, EnginePlace, JobDetails, QueueStatus } from '../../ui/jobs/queue-view.ts'
+import {
+  type ClusterSource,
+  type EngineLog,
+  type EnginePlace,
+  type JobDetails,
+  LOG_BYTES,
+  LOG_IS_CUT,
+  type QueueStatus,
+} from '../../ui/jobs/queue-view.ts'
 import type { StudyChange, StudyReading } from '../../ui/jobs/study-view.ts'
 import { enginePicture } from '../../ui/packing/engine-picture.ts'
 import { gangOfWhatIf, type TryOut, type WhatIf } from '../../ui/packing/what-if.ts'
@@ -45,7 +53,6 @@ const MOST_GROUPS = 200
 const MOST_WAITING = 32
 /** The console waits no longer for other writers: keys are waiting. */
 const BUSY_MS = 100
-const TAIL_BYTES = 16 * 1024
 
 export interface ConsoleQueue extends Disposable {
   read(): QueueStatus | undefined
@@ -71,7 +78,9 @@ function logOf(job: Job, { store }: OpenQueue): JobDetails['log'] {
   const host = places[bundle]?.host
   if (host === undefined) return undefined
   const directory = `${JOBS_DIRECTORY}/${bundleKey(store.id, job, bundle)}`
-  const program = `cd ${directory} && tail -c ${TAIL_BYTES} out && tail -c ${TAIL_BYTES} err`
+  const read = `tail -c ${LOG_BYTES} out; tail -c ${LOG_BYTES} err`
+  const judge = `[ -f $f ] && [ "$(wc -c <$f)" -gt ${LOG_BYTES} ] && exit ${LOG_IS_CUT}`
+  const program = `cd ${directory} || exit; ${read}; for f in out err; do ${judge}; done; exit 0`
   return { host, program, ...(places.length > 1 ? { whose: `${title} on ${host}` } : {}) }
 }
 
@@ -255,7 +264,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
     async readLog({ job: id, attempt, rank = 0 }, hosts, signal) {
       const job = store.get(id)
       const read = job?.attempt === attempt ? engineLog(engines, store.id, job, rank) : undefined
-      const piece = { fromByte: -TAIL_BYTES, mostBytes: TAIL_BYTES }
+      const piece = { fromByte: -LOG_BYTES, mostBytes: LOG_BYTES }
       return (await read?.(piece, hosts, signal)) ?? 'hosts.yaml no longer declares its engine'
     },
     change(event, ids) {

@@ -1,7 +1,7 @@
 /** Jobs as text: the columns that `muster job list` and the tab Jobs share, and what they say. Pure. */
 import { counted } from '../../base/counted.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
-import { formatDuration } from '../../base/time-text.ts'
+import { formatDuration, timeText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ResourceRequest } from '../model/resources.ts'
 import { needsText } from '../plans/needs.ts'
@@ -17,6 +17,8 @@ export type JobColumn = {
   readonly most?: number
   /** The tab shows it in a pane of at least this many columns, or where it is needed. */
   readonly leastPane?: number
+  /** The tab shows it only if no other column is cut for it. */
+  readonly isSpare?: boolean
   /** `muster job list` prints it only then; undefined: always. */
   isNeeded?(jobs: readonly Job[]): boolean
   text(job: Job, nowMs: number): string
@@ -59,6 +61,13 @@ export const JOB_COLUMNS: readonly JobColumn[] = [
     width: 9,
     text: ({ state }, nowMs) => durationText(ranMs(state, nowMs)),
     groupText: (group, nowMs) => durationText(groupRanMs(group, nowMs)),
+  },
+  {
+    title: 'STARTED',
+    width: 17,
+    isSpare: true,
+    text: ({ state }, nowMs) => startText(hasBegun(state) && 'startedMs' in state ? state.startedMs : undefined, nowMs),
+    groupText: ({ extent }, nowMs) => startText(extent?.startedMs, nowMs),
   },
   ON_COLUMN,
   {
@@ -120,6 +129,8 @@ const foldedPlaces = (hosts: readonly string[]): string => foldHostSet([...new S
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
+
+const startText = (ms: number | undefined, nowMs: number): string => (ms === undefined ? '-' : timeText(ms, nowMs))
 
 /** At most eight columns: `1.0 s`, `5 min`, `2.1 h`, `3 days`. */
 function durationText(ms: number | undefined): string {

@@ -2,10 +2,10 @@
 
 import { printable } from '../../base/printable.ts'
 import { clip, padEnd, textWidth } from '../../base/text-width.ts'
-import { whenText } from '../../base/time-text.ts'
+import { timeText, whenText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
-import { formatBundle, isFinal, type JobState, silenceOf } from '../../scheduler/jobs/job.ts'
+import { formatBundle, hasBegun, isFinal, type JobState, silenceOf } from '../../scheduler/jobs/job.ts'
 import {
   groupRanMs,
   JOB_COLUMNS,
@@ -67,10 +67,24 @@ const LINE_ORDERS = (nowMs: number): Readonly<Record<string, Partial<TableColumn
   },
   STATE: {
     find: ({ lead, counts, study }, word) =>
-      [...counts.keys(), study?.study.state.kind ?? '', lead?.state.kind ?? ''].some((kind) => hasWord(kind, word)),
+      [
+        ...[...counts.keys(), study?.study.state.kind ?? '', lead?.state.kind ?? ''],
+        // As it is shown.
+        ...(lead !== undefined && study === undefined && 'reason' in lead.state ? [lead.state.reason ?? ''] : []),
+      ].some((text) => hasWord(text, word)),
   },
   RAN: {
     order: (line) => (line.count > 1 ? groupRanMs(line, nowMs) : line.lead && ranMs(line.lead.state, nowMs)),
+    isDescending: true,
+    needsTitle: true,
+  },
+  STARTED: {
+    order: ({ count, lead, extent }) =>
+      count > 1
+        ? extent?.startedMs
+        : lead !== undefined && 'startedMs' in lead.state
+          ? lead.state.startedMs
+          : undefined,
     isDescending: true,
     needsTitle: true,
   },
@@ -190,7 +204,7 @@ const widest = new WeakMap<readonly JobLine[], ReadonlyMap<string, number>>()
  */
 function listColumns({ groups: all, down }: QueueStatus, room: number, nowMs: number): readonly ListColumn[] {
   const leads = all.flatMap(({ lead }) => lead ?? [])
-  const shown = JOB_COLUMNS.filter(({ leastPane = 0, isNeeded }) => room >= leastPane || isNeeded?.(leads) === true)
+  const wantedIn = JOB_COLUMNS.filter(({ leastPane = 0, isNeeded }) => room >= leastPane || isNeeded?.(leads) === true)
   const known =
     widest.get(all) ??
     new Map(
@@ -200,6 +214,11 @@ function listColumns({ groups: all, down }: QueueStatus, room: number, nowMs: nu
       ]),
     )
   widest.set(all, known)
+  const whole = wantedIn.reduce(
+    (sum, column) => sum + (known.get(column === STATE_COLUMN ? LONGEST_STATE : column.title) ?? 0),
+    1,
+  )
+  const shown = whole > room ? wantedIn.filter(({ isSpare }) => isSpare !== true) : wantedIn
   const isWide = room >= WIDE_ROOM
   const nameRoom = isWide ? 2 * NAME_ROOM : NAME_ROOM
   const widthOf = (column: JobColumn) => {
@@ -352,7 +371,10 @@ export function jobDocument(
   const rows: Row[] = [
     [
       { text: ` ${stateText(state)}`, style: boldStyle(stateColour(state.kind, theme)) },
-      { text: `  ${requestText(job)}, attempt ${job.attempt}, priority ${job.priority}`, style: muted },
+      {
+        text: `  ${requestText(job)}, attempt ${job.attempt}, priority ${job.priority}${timesText(state, nowMs)}`,
+        style: muted,
+      },
     ],
     ...(terms === '' ? [] : say(terms, muted)),
     ...say(spec.typed === undefined ? spec.command : `${spec.typed.command}  in ${spec.typed.fromEnv}`),
@@ -385,6 +407,7 @@ export function jobDocument(
   if (log?.trouble !== undefined) rows.push(...say(`log: ${log.trouble}`, styleOf(theme.danger)))
   if (log !== undefined && log.lines.length > 0) {
     rows.push([{ text: ` ${'─'.repeat(Math.max(0, columns - 2))}`, style: muted }])
+    if (log.isCut === true) rows.push(cutRow(job.id, theme))
     rows.push(
       ...(isWrapped
         ? logRows(log.lines, columns, theme)
@@ -393,6 +416,18 @@ export function jobDocument(
   }
   return documentOf(rows)
 }
+
+/** `, from 13:51`, and of a job that ended ` to 14:20`; empty: it has not started. */
+function timesText(state: JobState, nowMs: number): string {
+  if (!('startedMs' in state) || state.startedMs === undefined || !hasBegun(state)) return ''
+  const to = isFinal(state) ? ` to ${timeText(state.endedMs, nowMs)}` : ''
+  return `, from ${timeText(state.startedMs, nowMs)}${to}`
+}
+
+/** Above the lines of a log of which only the end was read. */
+export const cutRow = (job: number, theme: Theme): Row => [
+  { text: ` … earlier lines: muster job logs ${job}`, style: mutedStyle(theme) },
+]
 
 export const logRows = (lines: readonly string[], columns: number, theme: Theme): readonly Row[] =>
   lines.flatMap((line) => wrapRows(printable(line), columns, ' ', styleOf(theme.text)))

@@ -30,7 +30,7 @@ import { areaOf } from '../work-views/panel.ts'
 import type { WorkPort } from '../work-views/work-port.ts'
 import { clusterDocument, clusterJobDocument } from './cluster-document.ts'
 import type { ClusterWatch } from './cluster-watch.ts'
-import { jobDocument, listDocument, logRows, sweepSummary } from './documents.ts'
+import { cutRow, jobDocument, listDocument, logRows, sweepSummary } from './documents.ts'
 import { inCluster, type JobsActions, type JobsCommand, jobsKeys } from './jobs-keys.ts'
 import {
   CLUSTER,
@@ -333,7 +333,10 @@ export class JobsPage implements Page {
   #logDocument(columns: number, theme: Theme): RowDocument {
     const { state, clock } = this.#context
     const { details, log, logRank: rank } = this.#view
-    if (tableView(state, JOB_LOG).filter.text !== '') return documentOf(logRows(shownLog(state), columns, theme))
+    if (tableView(state, JOB_LOG).filter.text !== '') {
+      const cut = log?.isCut === true && details !== undefined ? [cutRow(details.job.id, theme)] : []
+      return documentOf([...cut, ...logRows(shownLog(state), columns, theme)])
+    }
     if (details === undefined) return this.#side(columns, theme)
     return jobDocument(details, log && { ...log, lines: shownLog(state) }, columns, theme, clock.now(), {
       rank,

@@ -14,8 +14,17 @@ import type { StudyChange, StudyLine, StudyReading, StudyView } from './study-vi
 export const FILTERS = ['all', 'waiting', 'running', 'ended'] as const
 export type Filter = (typeof FILTERS)[number]
 
-/** The end of a job's output. `trouble`: why it cannot be read. */
-export type LogView = { readonly lines: readonly string[]; readonly trouble: string | undefined }
+/** The end of a job's output. `trouble`: why it cannot be read; `isCut`: there is more before it. */
+export type LogView = {
+  readonly lines: readonly string[]
+  readonly trouble: string | undefined
+  readonly isCut?: boolean
+}
+
+/** So much of the end of stdout, and of stderr, is read for a `LogView`. */
+export const LOG_BYTES = 32 * 1024
+/** The exit code of a program that reads a log on a host: it was longer. */
+export const LOG_IS_CUT = 3
 
 /** What all processes of a host use, 0 to 1 of its cores. */
 export type RealUse = {

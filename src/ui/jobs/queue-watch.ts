@@ -1,12 +1,22 @@
 /** The queue for the tabs Packing and Jobs, read once a second while one of them is shown, and the end of a job's output. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../base/clock.ts'
+import { shownLine } from '../../base/drawn-line.ts'
 import { messageOf, sentenceOf } from '../../base/errors.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import { lettersOf } from '../../scheduler/jobs/packing.ts'
 import type { PageContext } from '../state/console-state.ts'
 import { startScript, type WorkPort } from '../work-views/work-port.ts'
-import type { EngineLog, HostLog, JobsPort, LogView, QueueStatus, QueueView } from './queue-view.ts'
+import {
+  type EngineLog,
+  type HostLog,
+  type JobsPort,
+  LOG_BYTES,
+  LOG_IS_CUT,
+  type LogView,
+  type QueueStatus,
+  type QueueView,
+} from './queue-view.ts'
 
 const READ_EVERY_MS = 1000
 /** They come as other objects only when they have changed, and may be large. */
@@ -95,10 +105,10 @@ const lettered = ({ active, waiting }: QueueStatus): readonly number[] => [
 ]
 
 const MOST_BYTES = 64 * 1024
-const MOST_LINES = 500
 const READ_MS = 10_000
 
 type ReadEngineLog = JobsPort['readLog']
+type FinishLog = (trouble?: string, isCut?: boolean) => void
 
 export class LogTail implements Disposable {
   readonly #work: WorkPort
@@ -126,7 +136,7 @@ export class LogTail implements Disposable {
     if (log === undefined || this.#stop !== undefined) return
     let text = ''
     let hasEnded = false
-    const finish = (trouble?: string) => {
+    const finish = (trouble?: string, isCut = false) => {
       if (hasEnded) return
       hasEnded = true
       timer[Symbol.dispose]()
@@ -134,7 +144,7 @@ export class LogTail implements Disposable {
       if (key !== this.#key) return
       const lines = text.split('\n')
       if (lines.at(-1) === '') lines.pop()
-      this.#onRead({ lines: lines.slice(-MOST_LINES), trouble })
+      this.#onRead({ lines: lines.map(shownLine), trouble, isCut: isCut || text.length >= MOST_BYTES })
     }
     const take = (more: string) => {
       if (text.length < MOST_BYTES) text += more
@@ -150,19 +160,19 @@ export class LogTail implements Disposable {
     const abandon = 'host' in log ? this.#startScript(log, take, finish) : this.#startReading(log, take, finish)
   }
 
-  #startScript({ host, program }: HostLog, take: (more: string) => void, finish: (trouble?: string) => void) {
+  #startScript({ host, program }: HostLog, take: (more: string) => void, finish: FinishLog) {
     const running = startScript(this.#work, host, program, take, (end) =>
-      finish(end.kind === 'exit' ? undefined : formatOutcome(end)),
+      end.kind === 'exit' ? finish(undefined, end.code === LOG_IS_CUT) : finish(formatOutcome(end)),
     )
     return () => running.abandon()
   }
 
-  #startReading(log: EngineLog, take: (more: string) => void, finish: (trouble?: string) => void) {
+  #startReading(log: EngineLog, take: (more: string) => void, finish: FinishLog) {
     const life = new AbortController()
     const takeAll = (answer: Uint8Array | string | undefined) => {
       if (typeof answer === 'string') return finish(answer)
       take(new TextDecoder().decode(answer))
-      finish()
+      finish(undefined, (answer?.length ?? 0) >= LOG_BYTES)
     }
     void this.#readEngineLog?.(log, life.signal).then(takeAll, (error) => finish(messageOf(error)))
     return () => life.abort()

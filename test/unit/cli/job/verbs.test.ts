@@ -337,8 +337,8 @@ describe('muster job', () => {
     columns.splice(-1, 0, { title: 'TRIES', width: 6, text: ({ attempt }) => `no. ${attempt}` })
     try {
       const [header, row] = (await job(['list'])).output.split('\n')
-      expect(header?.split('\t')).toEqual(['JOB', 'STATE', 'RAN', 'ON', 'USER', 'ASKS FOR', 'TRIES', 'NAME'])
-      expect(row?.split('\t').toSpliced(4, 1)).toEqual(['1', 'queued', '-', '-', '1 CPU', 'no. 1', 'one'])
+      expect(header?.split('\t')).toEqual(['JOB', 'STATE', 'RAN', 'STARTED', 'ON', 'USER', 'ASKS FOR', 'TRIES', 'NAME'])
+      expect(row?.split('\t').toSpliced(5, 1)).toEqual(['1', 'queued', '-', '-', '-', '1 CPU', 'no. 1', 'one'])
     } finally {
       columns.splice(-2, 1)
     }

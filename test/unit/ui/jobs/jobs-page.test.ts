@@ -42,7 +42,7 @@ describe('the Jobs tab', () => {
     columns.splice(-1, 0, { title: 'TRIES', width: 6, text: ({ attempt }) => `x${attempt}` })
     try {
       const { text } = await openTab('5')
-      expect(text()).toMatch(/^ JOB +STATE +RAN +ON +TRIES NAME/m)
+      expect(text()).toMatch(/^ JOB +STATE +RAN +(?:STARTED +)?ON +TRIES NAME/m)
       expect(text()).toMatch(/^ 5 +failed.* x1 +train-5/m)
       expect(text()).toMatch(/^ 1-4 .* - +sweep/m)
     } finally {
@@ -92,7 +92,9 @@ describe('the Jobs tab', () => {
     clock.advance(10_000)
     expect(text()).toContain('no answer in time')
     for (const [answer, shown] of [
-      [Buffer.from('loss=1\u001b[2J\n'), 'loss=1\\x1b[2J'],
+      // As a terminal shows it: without colours, what was drawn last, tabs as blanks.
+      [Buffer.from('loss=1\u001b[2J\u0007\n'), 'loss=1\\x07'],
+      [Buffer.from('\r 5%|x\r\u001b[32m60%|xx\u001b[0m\na\tb\n'), '60%|xx\n a       b'],
       ['its login host is not open', 'its login host is not open'],
     ] as const) {
       queue.engineLog = answer
@@ -223,6 +225,28 @@ describe('the Jobs tab', () => {
     expect(console.state.notice?.text).toBe('Submit a job in a shell of the demo with: muster job submit -- COMMAND')
   })
 
+  it('leaves out when jobs started where another column would be cut for it', async () => {
+    const open = async (name: string, columns: number) =>
+      (await openTab('5', columns, 24, [jobOf(1, runningOn('n1', 0), { name })])).text()
+    expect(await open('short', 80)).toMatch(/^ JOB .* STARTED .*\n▸1 +running .* \d\d:\d\d +n1 /m)
+    expect(await open('a name that is long enough to need its room', 80)).not.toContain('STARTED')
+    // It is above the log in any case.
+    expect(await open('a name that is long enough to need its room', 80)).toMatch(
+      /attempt 1, priority 0, from \d\d:\d\d/,
+    )
+  })
+
+  it('finds a job by the reason that its state shows', async () => {
+    const killed = jobOf(6, { kind: 'failed', endedMs: 0, reason: 'exit 137: out of memory' })
+    const { press, text } = await openTab('5', 120, 40, [
+      killed,
+      jobOf(5, { kind: 'failed', endedMs: 0, reason: 'exit 1' }),
+    ])
+    await press('/memory\r')
+    expect(text()).toMatch(/^▸6 +failed exit 137/m)
+    expect(text()).not.toMatch(/^.5 +failed/m)
+  })
+
   it('keeps the row selected when newer jobs appear above it', async () => {
     const { text, queue, clock, press, titles } = await openTab('5')
     expect(text()).toMatch(/^▸6 +queued/m)
@@ -241,9 +265,9 @@ describe('the Jobs tab', () => {
     const { press, text } = await openTab('5', 80, 24, jobs)
     const head = () => text().split('\n')[1]
     const first = head()
-    expect(first).toMatch(/^ JOB +STATE +RAN +ON +USER +NAME/)
-    // So that at least half of the row is left for names.
-    expect(first?.indexOf('NAME')).toBeLessThan(45)
+    expect(first).toMatch(/^ JOB +STATE +RAN +STARTED +ON +USER +NAME/)
+    // So that enough of the row is left for names.
+    expect(first?.indexOf('NAME')).toBeLessThan(54)
     for (const key of '/dora') {
       await press(key)
       expect(head()).toBe(first)
@@ -622,9 +646,11 @@ describe('the Jobs tab', () => {
       return tab.text()
     }
     // It has not ended: its time is that until now.
-    expect(await shown(120, ['ann'])).toMatch(/^ 1-4 .* 2\/4 +17 min +n\[1-3\] +ann +4 CPU/m)
+    expect(await shown(120, ['ann'])).toMatch(/^ 1-4 .* 2\/4 +17 min +(?:\d\d:\d\d +)?n\[1-3\] +ann +4 CPU/m)
     expect(await shown(80, ['ann'])).not.toContain('USER')
-    expect(await shown(80, ['ann', 'bob'])).toMatch(/^ JOB +STATE +RAN +ON +USER +NAME[\s\S]*^▸6 .* bob +train-6/m)
+    expect(await shown(80, ['ann', 'bob'])).toMatch(
+      /^ JOB +STATE +RAN +STARTED +ON +USER +NAME[\s\S]*^▸6 .* bob +train-6/m,
+    )
   })
 
   it('sorts the list by any column and in both directions', async () => {
