@@ -743,6 +743,7 @@ export class ConsoleApp implements PageContext, Disposable {
     for (const host of hosts) {
       const endpoint = this.ports.fleet.endpoint(host)
       if (endpoint !== undefined) this.#closedEndpoints.set(host, endpoint)
+      this.sessionLog.noteEnd(host, 'closed')
       this.ports.fleet.remove(host)
       // The fleet does not know it before its endpoint is.
       this.views.remove(host)
@@ -798,7 +799,10 @@ export class ConsoleApp implements PageContext, Disposable {
   }
 
   #noteShell(host: string, state: ShellState): void {
-    if (state.kind === 'ended') this.#shellEndMs.set(host, this.clock.now())
+    if (state.kind === 'ended') {
+      this.#shellEndMs.set(host, this.clock.now())
+      this.sessionLog.noteEnd(host, state.end.kind === 'lost' ? 'lost' : 'ended')
+    }
     if (state.kind !== 'opening') return
     this.#divergence.forget(host)
     const before = this.state.hosts.get(host)?.shell

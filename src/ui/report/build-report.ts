@@ -1,4 +1,5 @@
 /** Makes a report of what was typed and printed: output as it looked, folded by equal text, without text that was typed without echo. */
+import { defined } from '../../base/defined.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { createScreen } from '../../terminal/headless-screen.ts'
 import {
@@ -6,6 +7,7 @@ import {
   EDITOR_STOPS,
   type HostPart,
   IS_PROMPT,
+  isAtPrompt,
   type RunEntry,
   type SessionEntry,
   type SessionLog,
@@ -16,7 +18,7 @@ import { asksSecret, type TypedState } from './typed-line.ts'
 
 export type ReportGroup = {
   readonly hosts: readonly string[]
-  /** `exit 1`; undefined: it printed something else than most. */
+  /** `exit 1`, `still running`; undefined: nothing but what it printed is known. */
   readonly outcome?: string
   /** It cannot be told from what was printed for lines that were typed ahead. */
   readonly isMixed?: boolean
@@ -174,6 +176,7 @@ type Shown = {
   readonly command: string
   readonly lines: readonly string[]
   readonly isMixed: boolean
+  readonly outcome: string | undefined
 }
 
 async function typedSection(
@@ -190,10 +193,13 @@ async function typedSection(
   for (const [host, part] of parts) {
     // Keys are handled between hosts.
     await new Promise((resolve) => setImmediate(resolve))
-    const after = part.after ?? promptOf(host) ?? ''
+    const now = promptOf(host)
+    const after = part.after ?? now ?? ''
+    const isLast = part.after === undefined && part.cut === undefined && part.typed.isEntered && !part.isMixed
+    const isRunning = isLast && now !== undefined && !isAtPrompt(now, part.before)
     const head = part.head
     if (hidesOutput && !hiddenBy.includes(host) && head.length > 0) {
-      shown.push({ host, command: '', lines: [HIDDEN_OUTPUT], isMixed: false })
+      shown.push({ host, command: '', lines: [HIDDEN_OUTPUT], isMixed: false, outcome: undefined })
       continue
     }
     const key = [
@@ -203,6 +209,8 @@ async function typedSection(
       part.droppedBytes,
       part.isMixed,
       part.isAhead,
+      part.cut,
+      isRunning,
       part.promptRows,
       part.typed.isEntered,
       part.ahead.map(({ lines }) => lines),
@@ -210,7 +218,7 @@ async function typedSection(
       part.tail.toString('latin1'),
     ]
     const id = JSON.stringify(key)
-    const result = known.get(id) ?? rendered(part, after, hide)
+    const result = known.get(id) ?? rendered(part, after, isRunning, hide)
     known.set(id, result)
     shown.push({ host, ...result })
   }
@@ -223,9 +231,10 @@ async function typedSection(
   const isEdited = echoed.some((line) => line.isEdited)
   const common = isEdited ? commonCommand(shown) : undefined
   const told = isEdited ? shown.map((each) => (each.command === common ? each : withOwnLine(each))) : shown
-  const groups = [...Map.groupBy(told, ({ lines }) => lines.join('\n')).values()]
+  const groups = [...Map.groupBy(told, ({ lines, outcome = '' }) => [outcome, ...lines].join('\n')).values()]
     .map((members) => ({
       hosts: members.map(({ host }) => host),
+      ...defined({ outcome: members[0]?.outcome }),
       lines: members[0]?.lines ?? [],
       isMixed: members.every((each) => each.isMixed),
     }))
@@ -259,7 +268,7 @@ const withOwnLine = (each: Shown): Shown =>
   each.command === '' ? each : { ...each, lines: [`[line on this host: ${each.command}]`, ...each.lines] }
 
 /** The line that was typed, as the host shows it, and what it printed then. */
-function rendered(part: HostPart, after: string, hide: Hide): Omit<Shown, 'host'> {
+function rendered(part: HostPart, after: string, isRunning: boolean, hide: Hide): Omit<Shown, 'host'> {
   const { head, tail, droppedBytes, before } = part
   const bytes = Buffer.concat([head, tail])
   const whole = bytes.subarray(0, promptAt(bytes, part))
@@ -287,7 +296,18 @@ function rendered(part: HostPart, after: string, hide: Hide): Omit<Shown, 'host'
     command: hide(command).slice(0, MOST_COLUMNS),
     lines: [...lines, ...note].map((line) => hide(line).slice(0, MOST_COLUMNS)),
     isMixed,
+    // A line editor that reads is at its prompt, wherever the cursor is now.
+    outcome:
+      isRunning && bytes.lastIndexOf(EDITOR_STARTS) <= bytes.lastIndexOf(EDITOR_STOPS) ? RUNNING : outcomeOf(part),
   }
+}
+
+const RUNNING = 'still running'
+
+/** Undefined: the prompt came back, or the shell ended by itself. */
+function outcomeOf({ cut }: HostPart): string | undefined {
+  if (cut === 'lost') return 'connection lost before it ended'
+  return cut === 'closed' ? 'closed before it ended' : undefined
 }
 
 /** Without an echo, the answer begins on the line that was typed; other output may stand in it. */

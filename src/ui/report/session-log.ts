@@ -35,6 +35,15 @@ export type PaneFacts = {
   readonly isFullScreen: boolean
 }
 
+/** How a shell ended: with its connection, closed by the user, or by itself. */
+export type ShellEnded = 'lost' | 'closed' | 'ended'
+
+/** `now`: left of the cursor. What ends as prompts do is one, and so is what was there when the line was typed. */
+export function isAtPrompt(now: string, before: string): boolean {
+  const text = now.trimEnd()
+  return text !== '' && (IS_PROMPT.test(text) || text === before.trimEnd())
+}
+
 /** What one host did with one entry. */
 export class HostPart {
   readonly typed: TypedLines
@@ -50,6 +59,8 @@ export class HostPart {
   isPending = false
   /** Its output may be that of another line. */
   isDoubtful = false
+  /** Its shell ended while it ran; `ended`: by itself, as after `exit`. */
+  cut: ShellEnded | undefined
   /** Line feeds in a prompt of this host. */
   promptRows: number
   /** The host has printed a line feed since Enter. */
@@ -297,6 +308,16 @@ export class SessionLog {
     const open = this.#open.get(host)
     this.#open.delete(host)
     if (open !== undefined && !open.part.hasRows) this.#remove(host, open)
+  }
+
+  /** While the pane still shows how it ended. */
+  noteEnd(host: string, how: ShellEnded): void {
+    const pane = this.#paneOf(host)
+    for (const part of this.#current.get(host) ?? []) {
+      if (!part.typed.isEntered || part.after !== undefined) continue
+      const isOver = pane !== undefined && !pane.isFullScreen && isAtPrompt(pane.before, part.before)
+      if (how === 'ended' || !isOver) part.cut = how
+    }
   }
 
   /** Before a report: keys that programs have read are no half lines. */

@@ -208,8 +208,34 @@ describe('a mark of a line editor that a program prints', () => {
     for (const [host, output] of Object.entries(outputs)) await print(host, `cat fifo\r\n${STOPS}\r${output}`)
     const { markdown } = await report()
     expect(markdown).toContain('**m1 (1)**\n\n```\none\ntwo\n```')
-    expect(markdown).toContain('**m2 (1)**\n\n```\none\n```')
-    expect(markdown).toContain('**m3 (1)**\n\n```\nhalf a line\n```')
+    // The mark of its line editor is believed.
+    expect(markdown).toContain('**m2 (1): still running**\n\n```\none\n```')
+    expect(markdown).toContain('**m3 (1): still running**\n\n```\nhalf a line\n```')
+  })
+
+  it('says where a command did not end: its connection was lost, its host was closed, or it still runs', async () => {
+    const { prompts, report, run, type, print, fleet, console } = harness()
+    await prompts()
+    await run('true', () => '')
+    type('sleep 60\r')
+    for (const host of ['m1', 'm2', 'm3']) await print(host, `sleep 60\r\n${STOPS}\r`)
+    fleet.events.emit({ type: 'shell', host: 'm2', state: { kind: 'ended', end: { kind: 'lost', reason: 'reset' } } })
+    console.removeHosts(['m3'])
+    const { markdown } = await report()
+    expect(markdown).toContain('**m\\[1-3\\] (3)**\n\nno output')
+    expect(markdown).toContain('**m1 (1): still running**\n\nno output')
+    expect(markdown).toContain('**m2 (1): connection lost before it ended**\n\nno output')
+    expect(markdown).toContain('**m3 (1): closed before it ended**\n\nno output')
+  })
+
+  it('says nothing of the kind of a shell that ended by itself', async () => {
+    const { prompts, report, type, print, fleet } = harness()
+    await prompts()
+    type('exit\r')
+    for (const host of ['m1', 'm2', 'm3']) await print(host, `exit\r\n${STOPS}\rlogout\r\n`)
+    for (const host of ['m1', 'm2', 'm3'])
+      fleet.events.emit({ type: 'shell', host, state: { kind: 'ended', end: { kind: 'exit', code: 0 } } })
+    expect((await report()).markdown).toContain('**m\\[1-3\\] (3)**\n\n```\nlogout\n```')
   })
 
   it('hides nothing that is printed at the prompt, and no line of a prompt with two lines is output', async () => {
