@@ -1,6 +1,7 @@
 /** Groups hosts with equal screens while folding or differences are on: at most four times a second, only changed screens. */
 import type { Clock } from '../../base/clock.ts'
 import { textWidth } from '../../base/text-width.ts'
+import { diffLines } from '../../ops/run/unified-diff.ts'
 import { type PaneView, styleOf, type Theme } from '../compositor/scene.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
 import type { ConsoleState } from '../state/console-state.ts'
@@ -151,8 +152,14 @@ export function groupEqualScreens(compared: ComparedScreens): string[][] {
   return [...groups.values()].map((group) => group.map(([host]) => host)).sort((a, b) => b.length - a.length)
 }
 
-/** Rows of a screen that differ from the same row of another one. */
-export function differentRows(own: readonly string[], theirs: readonly string[]): number[] {
-  const rows = Array.from({ length: Math.max(own.length, theirs.length) }, (_, row) => row)
-  return rows.filter((row) => own[row] !== theirs[row])
+/** Rows of a screen that another one does not have at this place; where it lacks some and has no other, the row that follows them. */
+export function differentRows(own: readonly string[], theirs: readonly string[]): readonly number[] {
+  const [more, missing]: [number[], number[]] = [[], []]
+  let row = 0
+  for (const { kind } of diffLines(theirs, own)) {
+    if (kind === '-') missing.push(Math.max(0, Math.min(row, own.length - 1)))
+    else if (kind === '+') more.push(row++)
+    else row += 1
+  }
+  return more.length > 0 ? more : [...new Set(missing)]
 }

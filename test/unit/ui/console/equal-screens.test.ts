@@ -55,3 +55,12 @@ test('reports rows that differ', () => {
   const compared = compareScreens(texts)
   expect(differentRows(compared.get('m2') ?? [], compared.get('m1') ?? [])).toEqual([1])
 })
+
+test('marks an additional line alone, not what it moves, and where a line is missing', () => {
+  const rows = ['$ cat app.conf', 'one', 'two', '$ uptime', 'up', '$']
+  const more = rows.toSpliced(3, 0, 'three')
+  expect(differentRows(more, rows)).toEqual([3])
+  expect(differentRows(rows, more)).toEqual([3])
+  expect(differentRows(rows.slice(0, -1), rows)).toEqual([4])
+  expect(differentRows([], rows)).toEqual([0])
+})
