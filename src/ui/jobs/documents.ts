@@ -346,6 +346,7 @@ export function progressSpans(line: JobLine, theme: Theme, columns = STATE_COLUM
 }
 
 const MOST_PLACES = 8
+const MOST_HEAD_REASON = 2
 
 type JobDocumentOptions = {
   readonly rank?: number | undefined
@@ -368,7 +369,9 @@ export function jobDocument(
   const terms = termsText(spec)
   const say = (text: string, style = styleOf(theme.text)): readonly Row[] =>
     wrapRows(printable(text), columns, ' ', style)
-  const rows: Row[] = [
+  const reason = isFinal(state) && state.reason !== undefined ? say(state.reason, styleOf(theme.danger)) : []
+  // In view wherever the log is scrolled to; a long reason has its other rows below.
+  const head: readonly Row[] = [
     [
       { text: ` ${stateText(state)}`, style: boldStyle(stateColour(state.kind, theme)) },
       {
@@ -376,12 +379,15 @@ export function jobDocument(
         style: muted,
       },
     ],
+    ...reason.slice(0, MOST_HEAD_REASON),
+  ]
+  const rows: Row[] = [
     ...(terms === '' ? [] : say(terms, muted)),
     ...say(spec.typed === undefined ? spec.command : `${spec.typed.command}  in ${spec.typed.fromEnv}`),
   ]
   if (state.kind === 'queued' && state.last !== undefined)
     rows.push(...say(`last attempt: ${state.last}`, styleOf(theme.danger)))
-  if (isFinal(state) && state.reason !== undefined) rows.push(...say(state.reason, styleOf(theme.danger)))
+  rows.push(...reason.slice(MOST_HEAD_REASON))
   if ('places' in state && state.places !== undefined) {
     state.places.slice(0, MOST_PLACES).forEach(({ host, devices }, rank) => {
       const bundle = state.bundles?.[rank]
@@ -414,7 +420,7 @@ export function jobDocument(
         : log.lines.map((line): Row => [{ text: ` ${printable(line)}`, style: styleOf(theme.text) }])),
     )
   }
-  return documentOf(rows)
+  return documentOf(rows, head)
 }
 
 /** `, from 13:51`, and of a job that ended ` to 14:20`; empty: it has not started. */

@@ -4,8 +4,9 @@ import { describe, expect, it } from 'vitest'
 import type { Job, JobState } from '../../../../src/scheduler/jobs/job.ts'
 import { JOB_COLUMNS, type JobColumn } from '../../../../src/scheduler/jobs/job-columns.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
-import { progressSpans } from '../../../../src/ui/jobs/documents.ts'
-import type { JobLine } from '../../../../src/ui/jobs/queue-view.ts'
+import { jobDocument, progressSpans } from '../../../../src/ui/jobs/documents.ts'
+import type { JobDetails, JobLine } from '../../../../src/ui/jobs/queue-view.ts'
+import type { Row } from '../../../../src/ui/rows/rows-pane.ts'
 import { createConsoleHarness } from '../console/console-harness.ts'
 import { FakeQueue, hostSpecs, jobOf, runningOn, statusOf } from './fake-queue.ts'
 import { openQueueTab } from './open-tab.ts'
@@ -234,6 +235,16 @@ describe('the Jobs tab', () => {
     expect(await open('a name that is long enough to need its room', 80)).toMatch(
       /attempt 1, priority 0, from \d\d:\d\d/,
     )
+  })
+
+  it('keeps the state and the reason of a job above its log, and says when that is cut', () => {
+    const job = jobOf(6, { kind: 'failed', endedMs: 0, reason: 'exit 137: out of memory' })
+    const log = { lines: Array.from({ length: 300 }, (_, at) => `line ${at}`), trouble: undefined, isCut: true }
+    const details = { job, why: [], expectedMs: undefined, nodes: undefined, log: undefined }
+    const { head, length, row } = jobDocument(details as unknown as JobDetails, log, 60, themes.none, 0)
+    const textOf = (one: Row) => one.map(({ text }) => text).join('')
+    expect(head.map(textOf)).toEqual([expect.stringMatching(/^ failed /), ' exit 137: out of memory'])
+    expect(textOf(row(length - 301))).toBe(' … earlier lines: muster job logs 6')
   })
 
   it('finds a job by the reason that its state shows', async () => {
