@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { JobSpec } from '../../../src/scheduler/jobs/job.ts'
 import { JobStore } from '../../../src/scheduler/jobs/store.ts'
 import { applyEvent } from '../../support/apply-event.ts'
+import { testSpec } from '../../support/test-job.ts'
 import { formatNumber, formatPair, median, type Row } from '../support/statistics.ts'
 import { diskPerSecond } from './disk.ts'
 import type { Place } from './place.ts'
@@ -16,16 +17,7 @@ const SUBMITTERS = 4
 const LINES = 20_000
 const LOOKS = 200
 
-export const SPEC: JobSpec = {
-  name: 'true',
-  command: 'true',
-  environment: {},
-  request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
-  bundles: 1,
-  strategy: 'PACK',
-  retries: 0,
-  isPreemptible: false,
-}
+export const SPEC = testSpec({ name: 'true', command: 'true' })
 export const submission = (spec: JobSpec, count = 1) => ({
   spec,
   user: 'bench',

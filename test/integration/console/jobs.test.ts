@@ -10,6 +10,7 @@ import { applyEvent } from '../../support/apply-event.ts'
 import { type ConsoleDriver, openConsole } from '../../support/console-driver.ts'
 import { type EmbeddedInventory, writeEmbeddedInventory } from '../../support/embedded-inventory.ts'
 import { requirement } from '../../support/requirements.ts'
+import { testSpec } from '../../support/test-job.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const canRun = requirement('ssh')
@@ -26,16 +27,7 @@ describe.skipIf(!canRun)('the Jobs and Packing tabs', () => {
     inventory = writeEmbeddedInventory(hosts, [])
     const home = inventory.environment.HOME ?? ''
     store = new JobStore(join(home, '.local', 'state', 'muster', 'jobs', 'lab.db'))
-    const spec = {
-      name: 'train',
-      command: 'python train.py',
-      environment: {},
-      request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
-      bundles: 1,
-      strategy: 'PACK',
-      retries: 0,
-      isPreemptible: false,
-    } as const
+    const spec = testSpec({ command: 'python train.py' })
     const submission = { spec, user: 'ann', priority: 0, isHeld: false, after: [], variants: [{}] }
     id = store.submit(submission, Date.now())[0] ?? 0
     applyEvent(store, id, { kind: 'placed', places: [{ host: 'm1', devices: [] }] }, Date.now())

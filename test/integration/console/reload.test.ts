@@ -8,6 +8,7 @@ import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 import { openConsole } from '../../support/console-driver.ts'
 import { type EmbeddedInventory, writeEmbeddedInventory } from '../../support/embedded-inventory.ts'
 import { requirement } from '../../support/requirements.ts'
+import { testSpec } from '../../support/test-job.ts'
 
 describe.skipIf(!requirement('ssh'))('files that change while the console is open', () => {
   let hosts: EmbeddedHosts
@@ -112,16 +113,7 @@ describe.skipIf(!requirement('ssh'))('files that change while the console is ope
     writeFileSync(preferences, '')
     const home = environment.HOME ?? ''
     using store = new JobStore(join(home, '.local', 'state', 'muster', 'jobs', 'b.db'))
-    const spec = {
-      name: 'train-of-b',
-      command: 'true',
-      environment: {},
-      request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
-      bundles: 1,
-      strategy: 'PACK',
-      retries: 0,
-      isPreemptible: false,
-    } as const
+    const spec = testSpec({ name: 'train-of-b', command: 'true' })
     store.submit({ spec, user: 'ann', priority: 0, isHeld: false, after: [], variants: [{}] }, Date.now())
     await using console = await openConsole({ args: [a, b], size: [120, 40], environment })
     await console.expectReady()

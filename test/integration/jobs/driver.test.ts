@@ -23,6 +23,7 @@ import { watchStore } from '../../../src/scheduler/jobs/queue-file.ts'
 import { hostsToForget, JobStore, type Submission } from '../../../src/scheduler/jobs/store.ts'
 import { applyEvent } from '../../support/apply-event.ts'
 import { requirement } from '../../support/requirements.ts'
+import { testSpec } from '../../support/test-job.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const canRun = process.platform === 'linux' && requirement('setsid')
@@ -37,17 +38,7 @@ const HOSTS: readonly DriverHost[] = ['a', 'b'].map((name) => ({
   custom: undefined,
 }))
 
-const spec = (command: string, rest: Partial<JobSpec> = {}): JobSpec => ({
-  name: command,
-  command,
-  environment: {},
-  request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
-  bundles: 1,
-  strategy: 'PACK',
-  retries: 0,
-  isPreemptible: false,
-  ...rest,
-})
+const spec = (command: string, rest: Partial<JobSpec> = {}): JobSpec => testSpec({ name: command, command, ...rest })
 
 describe.skipIf(!canRun)('driving a queue', () => {
   let directory: string
