@@ -115,7 +115,7 @@ describe('an engine that is planted with one line', () => {
       expect((await muster(['job', 'show', String(third)])).output).toContain('when fewer jobs wait there')
       known.set(keyOf(first), 'running')
       await waitUntil(() => kind(first) === 'running' && known.size === 3, 'one to run and another one to follow')
-      expect((await muster(['job', 'list'])).output).toMatch(/running\t\S+ s\tPlanted/)
+      expect((await muster(['job', 'list'])).output).toMatch(/running\t\S+ s\t\d\d:\d\d\tPlanted/)
       await waitUntil(() => store.report()?.nodes?.[first] !== undefined, 'the report to say where it runs')
       expect((await muster(['job', 'show', String(first)])).output).toMatch(
         /^bundle 0: +Planted on crater\[1-2\]: started$/m,
