@@ -51,7 +51,7 @@ export async function earlierAttempt(
   const any = found.find(({ bundles }) => bundles.size > 0)
   if (any === undefined)
     throw new MusterError('usage', `no host has output of attempt ${attempt} of job ${id}`, {
-      hint: 'The files of a job that ended are kept for 7 days unless muster job clean deletes them.',
+      hint: 'muster job clean, and muster job work --keep, delete the files of jobs that ended.',
     })
   const places = Array.from({ length: spec.bundles }, (_, bundle) => ({
     host: (found.find(({ bundles }) => bundles.has(bundle)) ?? any).host,

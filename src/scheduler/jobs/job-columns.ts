@@ -66,7 +66,7 @@ export const JOB_COLUMNS: readonly JobColumn[] = [
     title: 'STARTED',
     width: 17,
     isSpare: true,
-    text: ({ state }, nowMs) => startText(hasBegun(state) && 'startedMs' in state ? state.startedMs : undefined, nowMs),
+    text: ({ state }, nowMs) => startText(startedMs(state), nowMs),
     groupText: ({ extent }, nowMs) => startText(extent?.startedMs, nowMs),
   },
   ON_COLUMN,
@@ -144,9 +144,13 @@ function durationText(ms: number | undefined): string {
 
 /** Undefined: nothing of it has begun. */
 export function ranMs(state: JobState, nowMs: number): number | undefined {
-  if (!('startedMs' in state) || state.startedMs === undefined || !hasBegun(state)) return undefined
-  return Math.max(0, (isFinal(state) ? state.endedMs : nowMs) - state.startedMs)
+  const fromMs = startedMs(state)
+  return fromMs === undefined ? undefined : Math.max(0, (isFinal(state) ? state.endedMs : nowMs) - fromMs)
 }
+
+/** Undefined: nothing of it has begun. */
+export const startedMs = (state: JobState): number | undefined =>
+  'startedMs' in state && hasBegun(state) ? state.startedMs : undefined
 
 /** From the first start to the last end; while one of them has not ended, until now. */
 export function groupRanMs({ counts, extent }: JobGroup & { readonly extent?: JobExtent | undefined }, nowMs: number) {

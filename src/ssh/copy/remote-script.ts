@@ -28,9 +28,9 @@ export function bootCommand(token: string): string {
 const FUNCTIONS = [
   // r STATUS TEXT: the answer.
   `r() { unwatch; printf '%s %s\\n%s' "$1" "\${#2}" "$2"; }`,
-  // watched ORDER...: one that may take long. Meanwhile it writes lines, `busy`, and is ended when nobody reads them: its programs would not notice the end of stdin. Only in a process group of its own, as what sshd starts is.
+  // watched ORDER...: runs an order that may take long. Until it answers, a second process prints `busy` once a second, and ends the process group when that fails, because the connection is gone: the order itself does not read stdin. It does so only if this shell leads its process group, as under sshd.
   `B=; watched() { { read -r q q q q q w </proc/$$/stat; } 2>/dev/null || q=$(ps -o pgid= -p $$ 2>/dev/null); [ "$((q))" != $$ ] || { trap '' PIPE; while sleep 1 >/dev/null && echo busy; do :; done 2>/dev/null; kill -TERM 0; } & B=$!; "$@"; }`,
-  // KILL, as the traps of this shell are still those of the other one at its very beginning.
+  // KILL: a TERM that arrives before the second process has reset its traps would be lost.
   `unwatch() { [ -z "$B" ] || { kill -KILL "$B"; wait "$B"; } 2>/dev/null; B=; }`,
   `NL=$(printf '\\n_'); NL=\${NL%_}`,
   `NODE=$(uname -n)`,

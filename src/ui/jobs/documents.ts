@@ -5,7 +5,7 @@ import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import { timeText, whenText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
-import { formatBundle, hasBegun, isFinal, type JobState, silenceOf } from '../../scheduler/jobs/job.ts'
+import { formatBundle, isFinal, type JobState, silenceOf } from '../../scheduler/jobs/job.ts'
 import {
   groupRanMs,
   JOB_COLUMNS,
@@ -14,6 +14,7 @@ import {
   ranMs,
   requestText,
   STATE_COLUMN,
+  startedMs,
   stateText,
   termsText,
 } from '../../scheduler/jobs/job-columns.ts'
@@ -79,12 +80,7 @@ const LINE_ORDERS = (nowMs: number): Readonly<Record<string, Partial<TableColumn
     needsTitle: true,
   },
   STARTED: {
-    order: ({ count, lead, extent }) =>
-      count > 1
-        ? extent?.startedMs
-        : lead !== undefined && 'startedMs' in lead.state
-          ? lead.state.startedMs
-          : undefined,
+    order: ({ count, lead, extent }) => (count > 1 ? extent?.startedMs : lead && startedMs(lead.state)),
     isDescending: true,
     needsTitle: true,
   },
@@ -425,9 +421,10 @@ export function jobDocument(
 
 /** `, from 13:51`, and of a job that ended ` to 14:20`; empty: it has not started. */
 function timesText(state: JobState, nowMs: number): string {
-  if (!('startedMs' in state) || state.startedMs === undefined || !hasBegun(state)) return ''
+  const fromMs = startedMs(state)
+  if (fromMs === undefined) return ''
   const to = isFinal(state) ? ` to ${timeText(state.endedMs, nowMs)}` : ''
-  return `, from ${timeText(state.startedMs, nowMs)}${to}`
+  return `, from ${timeText(fromMs, nowMs)}${to}`
 }
 
 /** Above the lines of a log of which only the end was read. */

@@ -310,7 +310,7 @@ export class SessionLog {
     if (open !== undefined && !open.part.hasRows) this.#remove(host, open)
   }
 
-  /** While the pane still shows how it ended. */
+  /** Called before the pane is cleared: it shows whether the host was back at its prompt. */
   noteEnd(host: string, how: ShellEnded): void {
     const pane = this.#paneOf(host)
     for (const part of this.#current.get(host) ?? []) {

@@ -21,6 +21,7 @@ describe.skipIf(!canRun)('the Jobs and Packing tabs', () => {
   let store: JobStore
   let console: ConsoleDriver
   let id = 0
+  let output = ''
 
   beforeAll(async () => {
     hosts = await startEmbeddedHosts({ count: 2, spawnPty: spawnLocalPty })
@@ -35,7 +36,8 @@ describe.skipIf(!canRun)('the Jobs and Packing tabs', () => {
     const key = bundleKey(store.id, { id, attempt: 1 }, 0)
     const directory = join(hosts.directory, 'm1', '.local', 'state', 'muster', 'jobs', key)
     mkdirSync(directory, { recursive: true })
-    writeFileSync(join(directory, 'out'), 'epoch 1 of 3\n')
+    output = join(directory, 'out')
+    writeFileSync(output, 'epoch 1 of 3\n')
     writeFileSync(join(directory, 'err'), '')
     const { file, environment } = inventory
     console = await openConsole({ args: ['--hosts', file], size: [80, 24], environment })
@@ -53,6 +55,16 @@ describe.skipIf(!canRun)('the Jobs and Packing tabs', () => {
     await console.expectScreen(/▸1 +running .*train/)
     await console.expectScreen(/epoch 1 of 3/)
     expect(hosts.hosts.map(({ acceptedCount }) => acceptedCount)).toEqual([1, 1])
+  })
+
+  it('say that a log is only the end of what is on the host', async () => {
+    writeFileSync(output, Array.from({ length: 4000 }, (_, at) => `\x1b[32mstep ${at}\x1b[0m\n`).join(''))
+    await console.key('Enter')
+    await console.expectScreen(/step 3999/)
+    await console.key('g')
+    await console.expectScreen(/ … earlier lines: muster job logs 1/)
+    await console.key('Escape')
+    await console.expectScreen(/▸1 +running/)
   })
 
   it('change a job only after confirmation', async () => {
