@@ -47,7 +47,7 @@ import {
   withEnough,
 } from './open-queue.ts'
 import { pollUsage } from './poll-usage.ts'
-import { engineNodes, freeOf, whyWaiting } from './why-waiting.ts'
+import { freeOf, whyWaiting } from './why-waiting.ts'
 
 const MOST_GROUPS = 200
 const MOST_WAITING = 32
@@ -243,8 +243,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
       const job = store.get(id)
       if (job === undefined) return undefined
       const { why, expected } = whyWaiting(job, queue, context.now())
-      const nodes = engineNodes(job, queue)
-      return { job, storeId: store.id, why, expectedMs: expectedOf(expected), nodes, log: logOf(job, queue) }
+      return { job, storeId: store.id, why, expectedMs: expectedOf(expected), log: logOf(job, queue) }
     },
     sweep(id) {
       const [job, group] = [store.get(id), store.groupOf(id)]

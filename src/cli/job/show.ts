@@ -1,6 +1,7 @@
 /** `muster job list`, `show` and `results`: jobs as tables. */
 
 import { Option } from 'commander'
+import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { clip } from '../../base/text-width.ts'
@@ -11,6 +12,7 @@ import { declaredShare } from '../../ops/nfs/shared-directory.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import {
   type BundleState,
+  engineNodes,
   FINAL_KINDS,
   formatBundle,
   isActive,
@@ -34,7 +36,7 @@ import { formatTable } from '../output/table.ts'
 import { withJob } from './arguments.ts'
 import { addressesOf, type OpenQueue, readQueue } from './open-queue.ts'
 import { serviceState } from './service/service.ts'
-import { engineNodes, whyWaiting } from './why-waiting.ts'
+import { whyWaiting } from './why-waiting.ts'
 
 type ListOptions = GlobalOptions & { readonly state?: string; readonly limit: number }
 
@@ -119,7 +121,6 @@ Examples:
     const addresses = await addressesOf(queue, places ?? [], options, context)
     const byHand = places === undefined ? [] : handLinesOf({ ...job, places, bundles }, addresses)
     const warnings = preflightWords(job, addresses)
-    const nodes = engineNodes(job, queue)
     if (options.json) {
       const metrics = values.length === 0 ? {} : { metrics: metricsJson(values) }
       context.stdout.write(
@@ -129,7 +130,6 @@ Examples:
             spec: job.spec,
             state: job.state,
             ...why,
-            ...(nodes === undefined ? {} : { nodes }),
             ...metrics,
             ...(byHand.length > 0 ? { byHand } : {}),
             ...(warnings.length > 0 ? { warnings } : {}),
@@ -153,6 +153,7 @@ Examples:
       ['attempt', `${job.attempt}${earlierWords(job, queue)}`],
     ]
     if ('places' in state && state.places) {
+      const nodes = engineNodes(state)
       const { down = {} } = queue.store.report() ?? {}
       lines.push(['since', agoText(state.startedMs ?? 0, nowMs)])
       state.places.forEach(({ host, devices }, rank) => {
@@ -233,6 +234,7 @@ function jobJson(job: Job): object {
     attempt: job.attempt,
     time: new Date(job.submittedMs).toISOString(),
     ...('places' in state && state.places ? { places: state.places } : {}),
+    ...defined({ nodes: engineNodes(state) }),
     ...(isActive(state) && state.endpoint !== undefined ? { endpoint: state.endpoint } : {}),
     ...('ring' in state && state.ring !== undefined ? { ring: ringJson(state.ring) } : {}),
     ...('startedMs' in state && state.startedMs !== undefined

@@ -4,7 +4,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { askedOf, freeRoom, judgeRoom } from '../../scheduler/jobs/engine-room.ts'
-import { isActive, isFinal, isPlaced, type Job, missedWords } from '../../scheduler/jobs/job.ts'
+import { isFinal, isPlaced, type Job, missedWords } from '../../scheduler/jobs/job.ts'
 import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import type { Cluster } from '../../scheduler/model/cluster.ts'
 import type { Gang } from '../../scheduler/model/resources.ts'
@@ -44,10 +44,6 @@ export function neverFits(queue: OpenQueue, gang: Gang): readonly string[] | und
 }
 
 const THERE_IS_ROOM = 'it fits: it starts at the next scheduling pass unless other jobs go first'
-
-/** Undefined: its engine has not said it. */
-export const engineNodes = ({ id, state }: Job, { store }: OpenQueue): string | undefined =>
-  isActive(state) ? store.report()?.nodes?.[id] : undefined
 
 /** Preemptible jobs of lower priority that would make room, if the scheduler did that. */
 export function preemptWords(job: Pick<Job, 'spec' | 'priority'>, queue: OpenQueue): readonly string[] {

@@ -235,7 +235,10 @@ class KubernetesJobs implements Disposable {
     const report = (one: KubernetesReport) => void round.reports.set(key, one)
     if (job !== undefined) {
       this.#known.add(key)
-      if (isOver(job) || isBarred(job)) return report(reportOfJob({ job, pods }))
+      if (isOver(job) || isBarred(job)) {
+        round.nodes.set(key, nodesOf(pods))
+        return report(reportOfJob({ job, pods }))
+      }
       const lost = this.#lostNode(key, job, pods)
       if (lost !== undefined) {
         // Its other pods are ending.

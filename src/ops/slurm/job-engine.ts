@@ -156,7 +156,7 @@ export function parseRound(orders: readonly Pick<SlurmOrder, 'kind' | 'key'>[], 
     const report = reportOf(kind, sight)
     if (report !== undefined) reports.set(key, report)
     const { reason = '', startS, nodes: on = '' } = jobOf(sight) ?? {}
-    if (report === 'running' && on !== '') nodes.set(key, on)
+    if (report !== 'waiting' && on !== '') nodes.set(key, on)
     if (report === 'waiting') waits.set(key, { why: reasonWords(reason), ...(startS === undefined ? {} : { startS }) })
     else if (report === undefined && sight.refusal !== undefined) waits.set(key, { why: refusalWords(sight.refusal) })
   }

@@ -6,7 +6,7 @@ import { type Clock, hasPassed } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
 import type { Study } from '../study/study.ts'
 import { HostRounds, pollSoon, type RoundsOptions, UNDECLARED } from './host-rounds.ts'
-import { isActive, isFinal, type Job, type JobEvent, overdue, type SeenBundle } from './job.ts'
+import { type BundleState, isActive, isFinal, type Job, type JobEvent, overdue, type SeenBundle } from './job.ts'
 import { type BundleName, parseBundleKey } from './orders.ts'
 import { type LinkSpeeds, PlanPass } from './plan-jobs.ts'
 import type { CheckpointPort } from './population.ts'
@@ -283,7 +283,8 @@ class JobDriver {
     if (job.state.places[rank]?.host !== place) return false
     const before = job.state.bundles[rank]
     if (bundle.kind === 'missing') return before?.kind === 'begun'
-    return before !== undefined && before.kind !== 'ended' && before.kind !== bundle.kind
+    if (before === undefined || before.kind === 'ended') return false
+    return before.kind !== bundle.kind || isElsewhere(before, bundle)
   }
 
   #apply(events: readonly { readonly id: number; readonly event: JobEvent }[], changed: Map<number, Job>): void {
@@ -300,6 +301,10 @@ class JobDriver {
     }
   }
 }
+
+/** An engine has started it on other nodes, or says only now on which. */
+const isElsewhere = (before: BundleState, now: SeenBundle): boolean =>
+  before.kind === 'begun' && now.kind === 'begun' && now.nodes !== undefined && now.nodes !== before.nodes
 
 /** The pause between two ticks: a rest that only `end` cuts short, then a wait that `wake` ends too. */
 class Pause {

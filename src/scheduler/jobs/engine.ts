@@ -2,6 +2,7 @@
  * Engines (Ray) place and run jobs in Muster's stead. Such a job has one bundle, on a place named after the engine; the
  * queue keeps its number, turn, retries, limit and dependencies.
  */
+import { defined } from '../../base/defined.ts'
 import type { Said } from '../launch/launcher.ts'
 import type { EngineNode } from '../plans/needs.ts'
 import { type BundleEnd, type BundleState, ENDED_SILENTLY, type JobSpec } from './job.ts'
@@ -148,7 +149,7 @@ export interface JobEngine {
     readonly said?: ReadonlyMap<string, Said>
     /** Of jobs that wait in it, by key. */
     readonly waits?: ReadonlyMap<string, EngineWait>
-    /** Where jobs run, by key, as a set of nodes such as `n[1-2]`. */
+    /** Where jobs run or ran, by key, as a set of nodes such as `n[1-2]`. */
     readonly nodes?: ReadonlyMap<string, string>
   }>
   /** Runs a program where it can read what jobs printed, for their metrics; undefined: it could not run. Never rejects. */
@@ -162,11 +163,13 @@ const GONE = {
   refused: (title: string) => `${title} refused it`,
 }
 
-export function engineBundle(report: EngineReport, engine: string): BundleState {
+/** `on`: nodes. */
+export function engineBundle(report: EngineReport, engine: string, on?: string): BundleState {
+  const nodes = defined({ nodes: on === '' ? undefined : on })
   if (report === 'waiting') return { kind: 'sent' }
-  if (report === 'running') return { kind: 'begun' }
+  if (report === 'running') return { kind: 'begun', ...nodes }
   const title = placeTitle(enginePlace(engine))
-  const ended = (end: BundleEnd): BundleState => ({ kind: 'ended', end })
+  const ended = (end: BundleEnd): BundleState => ({ kind: 'ended', end, ...nodes })
   if (typeof report === 'object') return ended(report)
   if (typeof report === 'number') return ended({ kind: 'exit', code: report })
   if (report === 'unable' || report === 'barred') return ended({ kind: report })

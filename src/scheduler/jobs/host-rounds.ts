@@ -183,14 +183,12 @@ export class HostRounds implements Disposable {
     const byJob = <T>(byKey: ReadonlyMap<string, T> = new Map<string, T>()) =>
       [...byKey].map(([key, value]) => [parseBundleKey(this.#options.store.id, key)?.id ?? 0, value] as const)
     const waits = this.#engines.flatMap((record) => byJob(record.waits))
-    const nodes = this.#engines.flatMap((record) => byJob(record.nodes))
     return {
       hosts,
       declared: this.#options.hosts,
       down: Object.fromEntries(down),
       ...(rooms.length === 0 ? {} : { rooms: Object.fromEntries(rooms) }),
       ...(waits.length === 0 ? {} : { waits: Object.fromEntries(waits) }),
-      ...(nodes.length === 0 ? {} : { nodes: Object.fromEntries(nodes) }),
     }
   }
 
@@ -314,9 +312,10 @@ export class HostRounds implements Disposable {
       nodes,
     } = await engine.round(sent, this.#options.signal, wantsRoom)
     record.waits = waits
-    record.nodes = nodes
     record.room = record.wantsRoom ? room : undefined
-    const bundles = new Map([...reports].map(([key, report]) => [key, engineBundle(report, engine.name)]))
+    const bundles = new Map(
+      [...reports].map(([key, report]) => [key, engineBundle(report, engine.name, nodes?.get(key))]),
+    )
     gate.judge(orders, { trouble, reports, room, bundles })
     return { trouble, bundles, said: new Map([...said].map(([key, facts]) => [key, { facts, ranks: [] }])) }
   }
@@ -465,7 +464,6 @@ export type EngineRecord = PlaceRecord & {
   /** The output of its jobs is being read. */
   isReading: boolean
   waits?: ReadonlyMap<string, EngineWait> | undefined
-  nodes?: ReadonlyMap<string, string> | undefined
 }
 
 export type AnyRecord = HostRecord | EngineRecord

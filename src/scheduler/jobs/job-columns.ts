@@ -6,7 +6,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ResourceRequest } from '../model/resources.ts'
 import { needsText } from '../plans/needs.ts'
 import { placeTitle } from './engine.ts'
-import { FINAL_KINDS, hasBegun, isFinal, type Job, type JobSpec, type JobState } from './job.ts'
+import { engineNodes, FINAL_KINDS, hasBegun, isFinal, type Job, type JobSpec, type JobState } from './job.ts'
 import type { JobExtent, JobGroup } from './store.ts'
 
 export type JobColumn = {
@@ -118,11 +118,11 @@ export function termsText({ request, limitS, estimateS, retries, isPreemptible }
   ].join(', ')
 }
 
-/** The hosts where it runs or ran, folded; undefined: it has none. */
-export function hostsText(job: Job): string | undefined {
-  const { state } = job
+/** The hosts where it runs or ran, folded, or its engine and that one's nodes, `Slurm n[1-2]`; undefined: it has none. */
+export function hostsText({ state }: Pick<Job, 'state'>): string | undefined {
   if (!('places' in state) || state.places === undefined || state.places.length === 0) return undefined
-  return foldedPlaces(state.places.map(({ host }) => host))
+  const nodes = engineNodes(state)
+  return `${foldedPlaces(state.places.map(({ host }) => host))}${nodes === undefined ? '' : ` ${nodes}`}`
 }
 
 const foldedPlaces = (hosts: readonly string[]): string => foldHostSet([...new Set(hosts.map(placeTitle))])

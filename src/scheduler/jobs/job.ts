@@ -90,10 +90,13 @@ export type BundleTimes = { readonly beganMs?: number; readonly ranMs?: number }
 /** What a launcher's bundle told of itself; `ranks`: in the order in which their ends were heard. */
 type BundleSaid = { readonly said?: Said; readonly ranks?: readonly RankEnd[] }
 
+/** Where its engine runs or ran it, as a set of nodes such as `n[1-2]`. */
+type BundleNodes = { readonly nodes?: string }
+
 /** `sent`: it may have begun or not. `isUnlimited`: its host could not limit its memory. */
 export type BundleState =
   | ({ readonly kind: 'sent' } & BundleSaid)
-  | ({ readonly kind: 'begun'; readonly isUnlimited?: boolean } & BundleTimes & BundleSaid)
+  | ({ readonly kind: 'begun'; readonly isUnlimited?: boolean } & BundleTimes & BundleNodes & BundleSaid)
   | ({
       readonly kind: 'ended'
       readonly end: BundleEnd
@@ -101,6 +104,7 @@ export type BundleState =
       /** Of a launched bundle; undefined: its host could not look. */
       readonly left?: LeftRunning
     } & BundleTimes &
+      BundleNodes &
       BundleSaid)
 
 /** What a place says of a bundle; `missing`: a host has nothing of it. */
@@ -334,7 +338,8 @@ function seen(job: Job, state: ActiveState, rank: number, bundle: SeenBundle, no
   const now: BundleState =
     bundle.kind === 'missing' ? { kind: 'ended', end: NOTHING_LEFT } : isFirst ? bundle : withKiller(state, bundle)
   const timed = withTimes(before, now, state.placedMs ?? state.startedMs, nowMs)
-  const kept = { ...timed, ...defined({ said: before.said, ranks: before.ranks }) }
+  const nodes = now.kind === 'sent' ? undefined : (now.nodes ?? nodesOf(before))
+  const kept = { ...timed, ...defined({ said: before.said, ranks: before.ranks, nodes }) }
   const bundles = state.bundles.with(rank, isUnlimited && kept.kind === 'ended' ? { ...kept, isUnlimited } : kept)
   state = { ...state, ...startOf(state, bundles) }
   const ends = endsOf(bundles)
@@ -350,6 +355,12 @@ function seen(job: Job, state: ActiveState, rank: number, bundle: SeenBundle, no
   const kind = bundles.some((one) => one.kind === 'sent') ? placedKind(job.spec) : 'running'
   return { ...job, state: { ...state, kind, bundles } }
 }
+
+const nodesOf = (bundle: BundleState): string | undefined => (bundle.kind === 'sent' ? undefined : bundle.nodes)
+
+/** Where its engine runs or ran it; undefined: it has none, or the engine has not said it. */
+export const engineNodes = (state: JobState): string | undefined =>
+  'bundles' in state ? state.bundles?.map(nodesOf).find((nodes) => nodes !== undefined) : undefined
 
 export const ENDED_SILENTLY = 'its process ended without an exit code'
 export const REBOOTED = 'the host rebooted'

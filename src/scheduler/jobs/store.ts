@@ -51,8 +51,6 @@ export type SchedulerReport = {
   readonly rooms?: Readonly<Record<string, EngineRoom>>
   /** By job that waits in its engine. */
   readonly waits?: Readonly<Record<string, EngineWait>>
-  /** By job that runs in an engine, as a set of nodes. */
-  readonly nodes?: Readonly<Record<string, string>>
 }
 
 /** Jobs that were submitted together: an array, a grid, or one alone. */

@@ -5,7 +5,7 @@ import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import { timeText, whenText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
-import { formatBundle, isFinal, type JobState, silenceOf } from '../../scheduler/jobs/job.ts'
+import { engineNodes, formatBundle, isFinal, type JobState, silenceOf } from '../../scheduler/jobs/job.ts'
 import {
   groupRanMs,
   JOB_COLUMNS,
@@ -359,7 +359,7 @@ export function jobDocument(
   nowMs: number,
   { rank = 0, isWrapped = false, down = {} }: JobDocumentOptions = {},
 ): RowDocument {
-  const { job, why, expectedMs, nodes } = details
+  const { job, why, expectedMs } = details
   const { state, spec } = job
   const muted = mutedStyle(theme)
   const terms = termsText(spec)
@@ -385,6 +385,7 @@ export function jobDocument(
     rows.push(...say(`last attempt: ${state.last}`, styleOf(theme.danger)))
   rows.push(...reason.slice(MOST_HEAD_REASON))
   if ('places' in state && state.places !== undefined) {
+    const nodes = engineNodes(state)
     state.places.slice(0, MOST_PLACES).forEach(({ host, devices }, rank) => {
       const bundle = state.bundles?.[rank]
       const how = bundle === undefined ? '' : formatBundle(bundle)

@@ -256,8 +256,6 @@ export type JobDetails = {
   readonly storeId: string
   readonly why: readonly string[]
   readonly expectedMs: number | undefined
-  /** Where its engine runs it, as a set of nodes. */
-  readonly nodes?: string | undefined
   /** Of the bundle that failed first, else of bundle 0. */
   readonly log: HostLog | EngineLog | undefined
 }

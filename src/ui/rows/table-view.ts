@@ -185,7 +185,7 @@ function matches<R>(row: R, { column, word, isExcluded }: Term<R>, columns: read
   return searched.some((one) => one.find?.(row, word) ?? hasWord(one.text(row), word))
 }
 
-/** For a column of hosts, also folded ones: a part of a name, or a host set with one of them (`m[1-2]`, `m1,m3`, `gpu*`, `m?`). */
+/** For a column of hosts, also folded ones or those of an engine (`Slurm n[1-2]`): a part of a name, or a host set with one of them (`m[1-2]`, `m1,m3`, `gpu*`, `m?`). */
 export const findHost =
   <R>(hostsOf: (row: R) => string) =>
   (row: R, word: string): boolean => {
@@ -202,7 +202,7 @@ const knownNames = new Map<string, readonly string[]>()
 function namesIn(text: string): readonly string[] {
   if (!/[[,]/.test(text)) return [text]
   if (knownNames.size > MOST_KNOWN) knownNames.clear()
-  return getOrMake(knownNames, text, () => expanded(text) ?? [text])
+  return getOrMake(knownNames, text, () => text.split(' ').flatMap((part) => expanded(part) ?? [part]))
 }
 
 let lastWord: { readonly word: string; readonly hosts: { has(host: string): boolean } } | undefined

@@ -64,6 +64,7 @@ describe.skipIf(!canRun)('jobs on a real Slurm', { timeout: 240_000 }, () => {
       /^0 0\/1 n([12]) n\1 gpu:[01] (10\.81\.0\.[23]) \2\nloss=0.5\nloss=0.25\n$/,
     )
     expect(await queue.show(one)).toMatch(/^loss: +0\.25$/m)
+    expect(await queue.show(one)).toMatch(/^bundle 0: +Slurm on n[12]: exit 0$/m)
     const [from = 0, to = 0] = array.split('-').map(Number)
     const indices = Array.from({ length: to - from + 1 }, (_, index) => printed(String(from + index)))
     expect(await Promise.all(indices)).toEqual(['0\n', '1\n', '2\n', '3\n', '4\n', '5\n'])

@@ -4,6 +4,7 @@ import { parseHostAnswer } from '../../../../src/scheduler/jobs/host-program.ts'
 import {
   type BundleState,
   ENDED_SILENTLY,
+  engineNodes,
   formatBundle,
   isActive,
   isFinal,
@@ -67,6 +68,23 @@ describe('a job', () => {
     expect(kindAfter(first, handed, seen(0, { kind: 'begun' }))).toBe('running')
     expect([ranAfter(), ranAfter(cancel), ranAfter(cancel, seen(0, gone))]).toEqual([undefined, undefined, undefined])
     expect([ranAfter(seen(0, { kind: 'begun' })), ranAfter(seen(0, exit(0)))]).toEqual([59_999, 1])
+  })
+
+  test('keeps the nodes of its engine: those where it was started last, after its end too', () => {
+    const first = job({ bundles: 1, engine: 'slurm' })
+    const handed: JobEvent = { kind: 'placed', places: [{ host: '@slurm', devices: [] }] }
+    const nodesAfter = (...events: readonly JobEvent[]) => engineNodes(lifeOf(first, handed, ...events).state)
+    const on = (nodes: string) => seen(0, { kind: 'begun', nodes })
+    expect([nodesAfter(), nodesAfter(seen(0, { kind: 'begun' })), nodesAfter(on('n1'))]).toEqual([
+      undefined,
+      undefined,
+      'n1',
+    ])
+    expect(nodesAfter(on('n1'), on('n[1-2]'))).toBe('n[1-2]')
+    expect([nodesAfter(on('n1'), seen(0, exit(3))), nodesAfter(on('n1'), seen(0, gone))]).toEqual(['n1', 'n1'])
+    // It ended between two polls.
+    expect(nodesAfter(seen(0, { kind: 'ended', end: { kind: 'exit', code: 0 }, nodes: 'n2' }))).toBe('n2')
+    expect(nodesAfter(on('n1'), seen(0, { kind: 'sent' }))).toBeUndefined()
   })
 
   test('fails as a whole when one bundle does: the others are stopped first', () => {

@@ -132,6 +132,7 @@ it('a filter of hosts finds them in folded cells, too', () => {
     { title: 'TEXT', text: () => 'm2 in a text' },
   ]
   const left = (text: string) => filterRows(['m[1-3,5]', 'm5', 'gpu[1-2],m4', '-'], columns, text).join(' ')
+  expect(filterRows(['Slurm n[1-2]', 'Slurm n3', 'n4'], columns, 'on:n2')).toEqual(['Slurm n[1-2]'])
   expect(['on:m2', 'on:m[2-3]', 'on:m*', 'on:gpu2', 'on:m[1-', '!on:m5'].map(left)).toEqual([
     'm[1-3,5]',
     'm[1-3,5]',
