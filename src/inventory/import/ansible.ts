@@ -1,11 +1,9 @@
 /** Ansible: an inventory as `ansible-inventory --list` prints it where that is installed, otherwise as INI or YAML. */
-import { spawn } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { signalGroup } from '../../base/processes.ts'
-import { readStream } from '../../base/read-bounded.ts'
+import { runProgram } from '../../base/run-program.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { findProgram } from '../ssh-config/openssh-source.ts'
 import { readAnsibleFile, readAnsibleList } from './ansible-files.ts'
@@ -17,9 +15,6 @@ const PROGRAM = 'ansible-inventory'
 /** Scripts and plugins may ask a cloud. */
 const LIMIT_MS = 120_000
 const MAX_LIST_BYTES = 64 * 1024 * 1024
-const MAX_MESSAGE_BYTES = 1024 * 1024
-/** For the output to end once the program is killed: what has left its process group may keep that open. */
-const END_MS = 1000
 /** Settings under which a file that cannot be read is an error, and the output has no colours. */
 const SETTINGS = {
   ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED: '1',
@@ -35,66 +30,35 @@ async function listWithAnsible(
   path: string | undefined,
   { cwd, env, signal }: ImportSource,
 ): Promise<string> {
-  const limit = AbortSignal.timeout(LIMIT_MS)
-  // A leader of its own group: its scripts end with it.
-  const child = spawn(program, [...(path === undefined ? [] : ['-i', path]), '--list'], {
-    cwd,
-    env: { ...env, ...SETTINGS, ANSIBLE_FORCE_COLOR: undefined },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-  })
-  let cut: NodeJS.Timeout | undefined
-  const stop = () => {
-    if (child.exitCode === null && child.signalCode === null) signalGroup(child.pid, 'SIGKILL')
-    cut ??= setTimeout(() => {
-      for (const stream of [child.stdout, child.stderr]) stream.destroy()
-    }, END_MS)
-  }
-  const throwIfStopped = () => {
-    signal?.throwIfAborted()
-    if (limit.aborted) throw failed(`did not finish within ${LIMIT_MS / 1000} seconds`)
-  }
-  const either = AbortSignal.any([limit, ...(signal === undefined ? [] : [signal])])
-  either.addEventListener('abort', stop)
   const failed = (reason: string) => {
     const alone = `To read the file without Ansible: muster import ansible - < ${shellQuote(printable(path ?? 'FILE'))}`
     const password = 'If a password is missing, name a file with it: export ANSIBLE_VAULT_PASSWORD_FILE=FILE\n'
     const hint = /vault secrets/.test(reason) ? password + alone : alone
     return new MusterError('configuration', `${PROGRAM} ${reason}`, { hint })
   }
-  const bounded = (stream: NodeJS.ReadableStream, most: number) =>
-    readStream(stream as AsyncIterable<Uint8Array>, most, () => failed('printed too much'))
-  try {
-    const ended = new Promise<number | null>((done, fail) => {
-      child.on('error', (error) => fail(failed(`cannot be started: ${printable(messageOf(error))}`)))
-      child.on('close', done)
-    })
-    const [code, list, messages] = await Promise.all([
-      ended,
-      bounded(child.stdout, MAX_LIST_BYTES),
-      bounded(child.stderr, MAX_MESSAGE_BYTES),
-    ]).catch((error: unknown) => {
-      throwIfStopped()
-      throw error
-    })
-    throwIfStopped()
-    if (code === 0) return list.toString('utf8')
-    const lines = messages
-      .toString('utf8')
-      .split('\n')
-      .map((line) => line.trim())
-      .filter((line) => line !== '')
-    throw failed(
-      `cannot read ${printable(path ?? 'the inventory')}:\n${lines
-        .slice(-8)
-        .map((line) => `  ${printable(line)}`)
-        .join('\n')}`,
-    )
-  } finally {
-    either.removeEventListener('abort', stop)
-    stop()
-    clearTimeout(cut)
-  }
+  const end = await runProgram(program, [...(path === undefined ? [] : ['-i', path]), '--list'], {
+    cwd,
+    env: { ...env, ...SETTINGS, ANSIBLE_FORCE_COLOR: undefined },
+    limitMs: LIMIT_MS,
+    mostBytes: MAX_LIST_BYTES,
+    signal,
+  })
+  signal?.throwIfAborted()
+  if (end.kind === 'unable') throw failed(`cannot be started: ${printable(messageOf(end.error))}`)
+  if (end.kind === 'too-much') throw failed('printed too much')
+  if (end.kind !== 'exit') throw failed(`did not finish within ${LIMIT_MS / 1000} seconds`)
+  if (end.code === 0) return end.stdout.toString('utf8')
+  const lines = end.stderr
+    .toString('utf8')
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+  throw failed(
+    `cannot read ${printable(path ?? 'the inventory')}:\n${lines
+      .slice(-8)
+      .map((line) => `  ${printable(line)}`)
+      .join('\n')}`,
+  )
 }
 
 async function read(source: ImportSource, inventory: ImportedInventory): Promise<void> {

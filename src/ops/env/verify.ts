@@ -11,12 +11,11 @@ import type { EnvWanted } from './wanted.ts'
 
 const TIMEOUT_MS = 60_000
 
-/** Drift that remains where there is nothing to apply; `check` also lets the interpreter import standard modules. */
+/** Drift that remains where there is nothing to apply, and what an interpreter lacks that is there. */
 export async function verifyEnv(
   { spec }: EnvWanted,
   areaFacts: EnvAreaFacts,
   hostExec: HostExec,
-  depth: 'status' | 'check',
 ): Promise<readonly Finding[]> {
   const { rows, followed } = envDriftOf(spec.from, areaFacts)
   const drift = rows.flatMap(({ name, gravity, reference, values }) =>
@@ -25,7 +24,7 @@ export async function verifyEnv(
       return { host, gravity, id: 'drift', cause }
     }),
   )
-  if (depth === 'status' || spec.kind === 'docker') return drift
+  if (spec.kind === 'docker') return drift
   const checks = [...areaFacts.facts].map(async ([host, { facts }]): Promise<Finding[]> => {
     const content = knownValue(facts.content)
     if (content === undefined || !('packages' in content)) return []

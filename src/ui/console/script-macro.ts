@@ -2,11 +2,11 @@
  * A macro whose text a program of the user prints, for each host. While it runs, its dialog has the keys: receivers, tabs and what is
  * typed stay as they were when it was chosen. Text of several lines, which the user has not seen, is shown first.
  */
-import { type ExecFileException, execFile } from 'node:child_process'
 import { basename } from 'node:path'
 import { fileReason, sentenceOf } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
+import { type ProgramEnd, runProgram } from '../../base/run-program.ts'
 import { clip } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { closeOnce, type DialogFactory, type DialogLine, isCancelKey } from '../dialogs/dialog.ts'
@@ -18,7 +18,8 @@ export type ScriptMacro = { readonly name: string; readonly command: readonly st
 
 type Output = { readonly host: string } & ({ readonly text: string } | { readonly reason: string })
 
-const SCRIPT_LIMIT = { timeout: 10_000, maxBuffer: 64 * 1024 }
+const LIMIT_MS = 10_000
+const MOST_BYTES = 64 * 1024
 
 export function runScript(app: ConsoleApp, macro: ScriptMacro): void {
   const hosts = liveReceivers(app.state)
@@ -122,29 +123,27 @@ const macroEnvironment = ({ ownName, number, user, address }: HostState): Readon
   MUSTER_ADDRESS: address,
 })
 
-function failureOf(error: ExecFileException, stderr: string): string {
-  const { code, killed, signal } = error
-  if (String(code) === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER')
-    return `printed more than ${formatBytes(SCRIPT_LIMIT.maxBuffer)}`
-  if (killed) return `took longer than ${SCRIPT_LIMIT.timeout / 1000} s`
-  if (typeof code === 'string') return `cannot be started: ${fileReason(error)}`
-  const end = signal ? `was ended by ${signal}` : `failed (exit ${code})`
-  const words = clip(stderr.trim().split('\n').at(-1)?.trim() ?? '', 80)
-  return words === '' ? end : `${end}: ${words}`
+function failureOf(end: ProgramEnd): string {
+  if (end.kind === 'too-much') return `printed more than ${formatBytes(MOST_BYTES)}`
+  if (end.kind === 'unable') return `cannot be started: ${fileReason(end.error)}`
+  if (end.kind !== 'exit') return `took longer than ${LIMIT_MS / 1000} s`
+  const { code, signal, stderr } = end
+  const how = signal ? `was ended by ${signal}` : `failed (exit ${code})`
+  const words = clip(stderr.toString().trim().split('\n').at(-1)?.trim() ?? '', 80)
+  return words === '' ? how : `${how}: ${words}`
 }
 
 /** Without the final newline and control characters. */
-const outputOf = (
+async function outputOf(
   app: ConsoleApp,
   known: HostState,
   [file = '', ...args]: readonly string[],
   signal: AbortSignal,
-): Promise<Output> =>
-  new Promise((resolve) => {
-    const { host } = known
-    const env = { ...app.ports.environment, ...macroEnvironment(known) }
-    execFile(file, args, { ...SCRIPT_LIMIT, env, signal }, (error, stdout, stderr) => {
-      if (error) return resolve({ host, reason: `${basename(file)} ${failureOf(error, stderr)}` })
-      resolve({ host, text: stdout.replace(/\r?\n$/, '').replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, '') })
-    })
-  })
+): Promise<Output> {
+  const { host } = known
+  const env = { ...app.ports.environment, ...macroEnvironment(known) }
+  const end = await runProgram(file, args, { env, limitMs: LIMIT_MS, mostBytes: MOST_BYTES, signal })
+  if (end.kind !== 'exit' || end.code !== 0) return { host, reason: `${basename(file)} ${failureOf(end)}` }
+  const text = end.stdout.toString().replace(/\r?\n$/, '')
+  return { host, text: text.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, '') }
+}

@@ -1,9 +1,10 @@
 /** Macros whose text a program prints: it goes only where it went when the macro was chosen, or nowhere. */
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { isRunning } from '../../../src/base/processes.ts'
 import { type ConsoleHarness, createConsoleHarness } from '../../unit/ui/console/console-harness.ts'
 
 const LEADER = '\x1d'
@@ -100,4 +101,18 @@ it('says that its program cannot be started', async () => {
   harness.type(`${LEADER}mnone\r`)
   await until(() => harness.console.dialogs.current === undefined)
   expect(harness.console.state.notice?.text).toBe('not sent to m[1-3]: none cannot be started: no such file')
+})
+
+it('ends all that its program has started when it is cancelled', async () => {
+  const started = join(directory, 'started')
+  const macros = [{ name: 'slow', command: ['sh', '-c', 'sleep 300 & echo $! >> "$STARTED"; wait'] }]
+  const environment = { PATH: process.env.PATH ?? '', STARTED: started }
+  const harness = createConsoleHarness({ hosts: HOSTS, preferences: { macros }, environment })
+  harness.type(`${LEADER}mslow\r`)
+  const pids = () => (existsSync(started) ? readFileSync(started, 'utf8').trim().split('\n').map(Number) : [])
+  await until(() => pids().length === HOSTS.length)
+  expect(pids().map(isRunning)).toEqual([true, true, true])
+  harness.type('\x1b')
+  await until(() => !pids().some(isRunning))
+  expect(got(harness)).toEqual(['', '', ''])
 })

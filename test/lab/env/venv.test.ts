@@ -150,6 +150,21 @@ printf 'black-24.1.0.dist-info/METADATA,,\\nblack-24.1.0.dist-info/RECORD,,\\n' 
     expect(status.code).toBe(1)
   })
 
+  it('shows in the status, too, that a Python lacks standard modules', async () => {
+    await exec(
+      'm2',
+      `cd ~/lab/bin && mv python python.kept && cat > python << 'END' && chmod 755 python
+#!/bin/sh
+case "$*" in *ssl*) echo 'No module named _ssl' >&2; exit 1;; esac
+exec "\${0%/*}/python.kept" "$@"
+END`,
+    )
+    const status = await muster('env', 'status')
+    await exec('m2', 'cd ~/lab/bin && mv python.kept python')
+    expect(status.stdout).toMatch(/^risk +env · m2: its Python lacks standard modules \[No module named _ssl/m)
+    expect(status.stdout).toMatch(/^3 good, 1 risk$/m)
+  })
+
   it('copies the environment of a host if hosts.yaml does not list its packages', async () => {
     await exec('m3', `rm -r ${SITE}/idna ${SITE}/idna-3.6.dist-info`)
     const up = await lab.run(command('followed.yaml', 'env', 'up', '--yes'), { timeoutMs: 200_000 })
