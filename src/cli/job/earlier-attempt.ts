@@ -3,6 +3,7 @@
 import { MusterError } from '../../base/errors.ts'
 import { JOBS_DIRECTORY } from '../../base/left.ts'
 import { printable } from '../../base/printable.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
 import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import type { Job } from '../../scheduler/jobs/job.ts'
@@ -13,7 +14,8 @@ import type { OpenQueue } from './open-queue.ts'
 
 /**
  * The job as it was in that attempt, ended, with the hosts that have its output: of a bundle that several claim to have, the first
- * of hosts.yaml. A bundle that none has is said to be on one that has another. Hosts that do not answer are named on stderr.
+ * of hosts.yaml. A bundle that none has is said to be on one that has another. stderr names the hosts that have something of it, as
+ * nothing else proves that it ran there, and those that do not answer.
  * @throws MusterError `usage` for an attempt that was never made, or of which no host has anything
  */
 export async function earlierAttempt(
@@ -53,6 +55,8 @@ export async function earlierAttempt(
     throw new MusterError('usage', `no host has output of attempt ${attempt} of job ${id}`, {
       hint: 'muster job clean, and muster job work --keep, delete the files of jobs that ended.',
     })
+  const having = found.flatMap(({ host, bundles }) => (bundles.size > 0 ? [host] : []))
+  stderr.write(`muster: attempt ${attempt} of job ${id}, from the files on ${foldHostSet(having)}\n`)
   const places = Array.from({ length: spec.bundles }, (_, bundle) => ({
     host: (found.find(({ bundles }) => bundles.has(bundle)) ?? any).host,
     devices: [],

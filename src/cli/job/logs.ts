@@ -40,7 +40,7 @@ export const logs: VerbCode = {
       .option('--all', 'read the output of all ranks; a line that several have is printed once')
       .option('--failed', 'read the output of ranks that failed, the likely cause first')
       .option('--attempt <n>', 'read the output of attempt N (default: the last one)', wholeNumber(1))
-      .option('-f, --follow', 'keep printing until the job ends'),
+      .option('-f, --follow', 'keep printing until the job ends; a job that waits is waited for'),
   help: `
 Examples:
   muster job logs 17 -f              the output of a job, until it ends
@@ -65,16 +65,33 @@ its own. Lines of --all count as the same if they differ only in numbers.
     ]
     if (names.length > 1) throw new MusterError('usage', `${names.join(' and ')} cannot be used together`)
     using queue = await readQueue(options, context)
-    const job = jobOr(queue, id)
+    const isAsked = attempt !== undefined && attempt !== jobOr(queue, id).attempt
+    const job = follow && !isAsked ? await untilPlaced(queue, id, context) : jobOr(queue, id)
     if (all && job.spec.engine !== undefined) return await printEngine(job, options, queue, context)
     if (isWhole) checkHasRanks(job)
     using hosts = await connectHosts(queue.inventory, options, context)
     if (all) return await printAll(job, queue.store.id, hosts, options, context)
     if (failed) return await printFailed(job, queue.store.id, hosts, options, context)
-    const isEarlier = attempt !== undefined && attempt !== job.attempt
-    const shown = isEarlier ? await earlierAttempt(job, attempt, queue, hosts, context) : job
+    const shown = isAsked ? await earlierAttempt(job, attempt, queue, hosts, context) : job
     return await printOne(shown, options, queue, hosts, context)
   },
+}
+
+/** The job once something of it may have output, or it ended without. */
+async function untilPlaced(queue: OpenQueue, id: number, { stderr, signal }: CliContext): Promise<Job> {
+  const isWaiting = ({ state }: Job) => state.kind === 'queued' || state.kind === 'held'
+  let told = ''
+  for (;;) {
+    const job = jobOr(queue, id)
+    if (!isWaiting(job)) return job
+    const words =
+      job.state.kind === 'held'
+        ? `held. Run: ${queue.command(`job release ${id}`)}`
+        : 'queued: its output follows when it starts'
+    if (words !== told) stderr.write(`muster: job ${id} is ${words}\n`)
+    told = words
+    await sleep(CHECK_MS, undefined, { signal })
+  }
 }
 
 /** Of all ranks of a job in an engine. */

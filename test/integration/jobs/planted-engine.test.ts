@@ -140,6 +140,24 @@ describe('an engine that is planted with one line', () => {
     expect((await muster(['job', 'list'])).output).toMatch(/done\t\S+ s\t\d\d:\d\d\tPlanted crater\[1-2\]\t/)
   })
 
+  it('follows the output of a job that waits, from its start to its end', async () => {
+    const id = await submit('--', 'a')
+    const stopped = await submit('--hold', '--', 'b')
+    const ends = [id, stopped].map((one) => muster(['job', 'logs', String(one), '--follow']))
+    await whileWorking(async () => {
+      await waitUntil(() => known.get(keyOf(id)) === 'waiting', 'it to be handed over')
+      known.set(keyOf(id), 'running')
+      await waitUntil(() => kind(id) === 'running', 'it to run')
+      known.set(keyOf(id), 0)
+      await waitUntil(() => kind(id) === 'done', 'it to end')
+    })
+    expect(await ends[0]).toMatchObject({ exitCode: 0, output: `log of ${keyOf(id)} alone\n` })
+    await muster(['job', 'cancel', String(stopped)])
+    const cancelled = await ends[1]
+    expect(cancelled?.messages).toMatch(/^muster: job \d+ is held\. Run: muster job release \d+\n/)
+    expect(cancelled?.messages).toContain(`job ${stopped} is cancelled: bundle 0 has no output`)
+  })
+
   it('loses jobs that it does not know any more, and only those that ran', async () => {
     const [ran, retried, waits] = [await submit('--', 'a'), await submit('--retries', '1', '--', 'b'), 3]
     await whileWorking(async () => {
