@@ -1,6 +1,7 @@
 /** When and where the jobs of arrays ran, read again only where something has changed. */
 import { hasBegun, isActive, type Job } from '../../scheduler/jobs/job.ts'
-import type { JobExtent, JobGroup, JobStore } from '../../scheduler/jobs/store.ts'
+import type { JobExtent, JobGroup } from '../../scheduler/jobs/job-group.ts'
+import type { JobStore } from '../../scheduler/jobs/store.ts'
 
 /** Keys are waiting: the rest is read the next time. */
 const BUDGET_MS = 20

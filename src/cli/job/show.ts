@@ -277,7 +277,8 @@ Examples:
   async run(id: number, options: ResultsOptions, context: CliContext) {
     using queue = await readQueue(options, context)
     const { spec } = jobOr(queue, id)
-    const { metrics, parameters, rows, count } = queue.store.results.sweep(queue.store.groupOf(id) ?? 0, spec)
+    const group = queue.store.groupOf(id) ?? 0
+    const { metrics, parameters, rows, count } = queue.store.results.sweep(group, spec, context.now())
     const sorted = sortRows(rows, metrics, parameters, options.sort).slice(0, options.limit)
     if (options.json) {
       for (const { id: job, kind, attempt, parameters: own, values } of sorted) {

@@ -7,7 +7,7 @@ import type { ResourceRequest } from '../model/resources.ts'
 import { needsText } from '../plans/needs.ts'
 import { placeTitle } from './engine.ts'
 import { engineNodes, FINAL_KINDS, hasBegun, isFinal, type Job, type JobSpec, type JobState } from './job.ts'
-import type { JobExtent, JobGroup } from './store.ts'
+import type { JobExtent, JobGroup } from './job-group.ts'
 
 export type JobColumn = {
   readonly title: string
@@ -133,7 +133,7 @@ const HOUR_MS = 3_600_000
 const startText = (ms: number | undefined, nowMs: number): string => (ms === undefined ? '-' : timeText(ms, nowMs))
 
 /** At most eight columns: `1.0 s`, `5 min`, `2.1 h`, `3 days`. */
-function durationText(ms: number | undefined): string {
+export function durationText(ms: number | undefined): string {
   if (ms === undefined) return '-'
   if (ms < 100_000) return `${(ms / 1000).toFixed(1)} s`
   const minutes = Math.round(ms / MINUTE_MS)

@@ -19,6 +19,7 @@ import {
   missedWords,
   transition,
 } from './job.ts'
+import type { JobExtent, JobGroup } from './job-group.ts'
 import { JobRows, KeptActive, parse } from './job-rows.ts'
 import { bundleKey } from './orders.ts'
 import { DriverLease, type LeaseToken, QueueFile } from './queue-file.ts'
@@ -53,31 +54,12 @@ export type SchedulerReport = {
   readonly waits?: Readonly<Record<string, EngineWait>>
 }
 
-/** Jobs that were submitted together: an array, a grid, or one alone. */
-export type JobGroup = {
-  readonly spec: number
-  readonly first: number
-  readonly count: number
-  readonly counts: ReadonlyMap<string, number>
-  /** Some of them were edited, so that they ask for other things than the first one, or have other names. */
-  readonly isMixed?: boolean
-}
-
 /** The first one that waits of a submission, and between which numbers how many of it wait. */
 export type WaitingGroup = {
   readonly job: Job
   readonly first: number
   readonly last: number
   readonly count: number
-}
-
-/** When and where jobs that were submitted together ran. */
-export type JobExtent = {
-  /** The first start and the last end; undefined: none has started, or ended. */
-  readonly startedMs: number | undefined
-  readonly endedMs: number | undefined
-  /** Places of engines, too. */
-  readonly hosts: readonly string[]
 }
 
 const MOST_EXTENT_HOSTS = 1_000

@@ -1,10 +1,11 @@
 /** The queue of jobs for the console (src/cli implements the port), and what the tabs Packing and Jobs show of it. */
 import type { ClusterJobDetails } from '../../scheduler/jobs/engine.ts'
 import type { Job } from '../../scheduler/jobs/job.ts'
+import type { JobExtent, JobGroup } from '../../scheduler/jobs/job-group.ts'
 import type { DeviceHold, PackedHost } from '../../scheduler/jobs/packing.ts'
 import type { RankReading, RankTail } from '../../scheduler/jobs/ranks.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
-import type { JobExtent, JobGroup, WaitingGroup } from '../../scheduler/jobs/store.ts'
+import type { WaitingGroup } from '../../scheduler/jobs/store.ts'
 import type { RankTraces } from '../../scheduler/launch/straggler.ts'
 import type { BlockSpot } from '../packing/arrange.ts'
 import type { ClusterJob, EnginePicture } from '../packing/engine-picture.ts'

@@ -14,6 +14,8 @@ export type TableRow = {
   readonly values: MetricValues
   /** By the titles of the columns after the parameters. */
   readonly notes?: Readonly<Record<string, string>>
+  /** What a note is sorted by where that is not its text. */
+  readonly amounts?: Readonly<Record<string, number | undefined>>
   readonly isMarked?: boolean
 }
 
@@ -78,6 +80,7 @@ function columnOf(kind: Column['kind'], name: string, isMost = false): Column {
     ...{ kind, name, isMost, title: printable(name), text, isDescending: isMost, needsTitle: kind === 'metric' },
     order: (row) => {
       if (kind === 'job') return row.id
+      if (kind === 'note' && row.amounts !== undefined && name in row.amounts) return row.amounts[name]
       const cell = cellOf({ kind, name }, row)
       return metricNumber(cell) ?? (kind === 'metric' || cell === '' ? undefined : cell)
     },

@@ -553,10 +553,19 @@ describe('the Jobs tab', () => {
   ])('opens a sweep as a table, best first, sorts it differently, and goes to one of its jobs, on %i×%i', async (columns, rows) => {
     const { press, text, queue, console } = await openTab('5', columns, rows)
     const row = (id: number, lr: string, values: Record<string, string>) =>
-      ({ id, kind: id < 3 ? 'done' : 'running', attempt: 1, parameters: { lr }, values }) as const
+      ({
+        id,
+        kind: id < 3 ? 'done' : 'running',
+        attempt: 1,
+        parameters: { lr },
+        values,
+        notes: {},
+        amounts: {},
+      }) as const
     queue.sweeps.set(1, {
       metrics: [{ name: 'loss' }, { name: 'acc', isMost: true }],
       parameters: ['lr'],
+      notes: [],
       rows: [
         row(1, '0.10', { loss: '0.5', acc: '0.9' }),
         row(2, '0.20', { loss: '1e-1', acc: '0.8' }),
@@ -586,11 +595,25 @@ describe('the Jobs tab', () => {
   })
 
   it('changes only the selected job in the table of an array', async () => {
-    const { press, hints, queue, console } = await openTab('5')
+    const { press, text, hints, queue, console } = await openTab('5')
     const kinds = ['done', 'done', 'running', 'queued'] as const
-    const rows = kinds.map((kind, index) => ({ id: index + 1, kind, attempt: 1, parameters: {}, values: {} }))
-    queue.sweeps.set(1, { metrics: [], parameters: [], rows, count: 4 })
+    const ran = [9_000, 120_000, 30_000]
+    const rows = kinds.map((kind, index) => ({
+      ...{ id: index + 1, kind, attempt: 1, parameters: {}, values: {} },
+      notes: {
+        ON: kind === 'queued' ? '' : `n${index + 1}`,
+        RAN: ran[index] === undefined ? '' : `${ran[index] / 1000} s`,
+        WHY: '',
+      },
+      amounts: { RAN: ran[index] },
+    }))
+    queue.sweeps.set(1, { metrics: [], parameters: [], notes: ['ON', 'RAN', 'WHY'], rows, count: 4 })
     await press('jj\r')
+    expect(text()).toMatch(/JOB.* STATE +ON +RAN +WHY[\s\S]*^▸1 +done +n1 +9 s +-$[\s\S]*^ 4 +queued +- +- +-$/m)
+    await press('>>>')
+    const sorted = [...text().matchAll(/^[▸ ](\d) .* n?\d* +[\d.]* ?[s-] +-$/gm)].map(([, id]) => id)
+    expect(sorted).toEqual(['1', '3', '2', '4'])
+    await press('<<<gg')
     await press('c')
     expect(console.state.notice?.text).toBe('no job to cancel in this row')
     await press('jj')
@@ -610,7 +633,7 @@ describe('the Jobs tab', () => {
     expect(hints()).toMatch(/1 shells +\? help +\/ filter +Enter log +t retry +f states/)
     await press('j')
     expect(hints()).toMatch(/1 shells +\? help +\/ filter +Enter its jobs +Right next +c cancel/)
-    queue.sweeps.set(1, { metrics: [], parameters: [], rows: [], count: 4 })
+    queue.sweeps.set(1, { metrics: [], parameters: [], notes: [], rows: [], count: 4 })
     await press('\r')
     expect(titles().join()).toContain('jobs 1-4')
     expect(hints()).toMatch(/Esc list +\? help +\/ filter +Enter this job +c cancel/)
@@ -623,7 +646,7 @@ describe('the Jobs tab', () => {
     const { press, hints, queue, titles } = await openTab('5', 80, 24, jobs)
     await press('jj')
     expect(hints()).toMatch(/1 shells +\? help +\/ filter +Enter results +Right next/)
-    queue.sweeps.set(1, { metrics: [{ name: 'loss' }], parameters: [], rows: [], count: 4 })
+    queue.sweeps.set(1, { metrics: [{ name: 'loss' }], parameters: [], notes: [], rows: [], count: 4 })
     await press('\r')
     expect(titles().join()).toContain('results of 1-4')
   })

@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { linesOf } from '../../../../src/cli/job/console-studies.ts'
 import type { Job } from '../../../../src/scheduler/jobs/job.ts'
-import type { JobExtent } from '../../../../src/scheduler/jobs/store.ts'
+import type { JobExtent } from '../../../../src/scheduler/jobs/job-group.ts'
 import { bestTrials } from '../../../../src/scheduler/study/front.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { footerBars } from '../../../../src/ui/console/header.ts'
