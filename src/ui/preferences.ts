@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import { isMap, isScalar, LineCounter } from 'yaml'
 import * as z from 'zod'
-import { fileReason, MusterError, messageOf } from '../base/errors.ts'
+import { fileReason, MusterError } from '../base/errors.ts'
 import { foreignFile, notOwn } from '../base/foreign-place.ts'
 import { printable } from '../base/printable.ts'
 import { decodeText, readBoundedSync } from '../base/read-bounded.ts'
@@ -129,13 +129,13 @@ export function parsePreferences(text: string, fileName: string): Preferences {
   }
   for (const { pos, message } of document.errors) fail(pos[0], message)
   if (problems.length === 0) {
-    const parsed = preferencesSchema.safeParse(contentsOf(document), { error: sentenceOf })
+    const parsed = preferencesSchema.safeParse(contentsOf(document, fail), { error: sentenceOf })
     if (parsed.success) failSharedKeys(parsed.data, (path, message) => fail(offsetOf(document, path), message))
     if (parsed.success && problems.length === 0) {
       const warnings = lostKeys(parsed.data, (path) => lines.linePos(offsetOf(document, path)).line)
       return warnings.length === 0 ? parsed.data : { ...parsed.data, warnings }
     }
-    for (const issue of parsed.error?.issues ?? []) {
+    for (const issue of problems.length === 0 ? (parsed.error?.issues ?? []) : []) {
       const path = issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part))
       if (issue.code === 'unrecognized_keys') {
         const known = path.length === 0 ? Object.keys(preferencesSchema.shape) : (KNOWN_KEYS[path.join('.')] ?? [])
@@ -196,12 +196,13 @@ const KNOWN_KEYS: Readonly<Record<string, readonly string[]>> = {
   pane: ['columns', 'rows'],
 }
 
-/** Aliases that multiply are a mistake like any other; the schema says so of what is no mapping. */
-function contentsOf(document: ReturnType<typeof parseYaml>): unknown {
+/** Of a file whose aliases multiply, nothing is read. */
+function contentsOf(document: ReturnType<typeof parseYaml>, fail: (offset: number, message: string) => void): unknown {
   try {
     return document.toJS({ maxAliasCount: 10 }) ?? {}
-  } catch (error) {
-    return messageOf(error)
+  } catch {
+    fail(0, 'its aliases (*NAME) stand for too much: write out the values')
+    return {}
   }
 }
 

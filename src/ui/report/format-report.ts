@@ -48,7 +48,11 @@ function summaryOf(report: SessionReport, { nowMs }: ReportFacts): readonly stri
   const { sections, hosts, droppedSections, withoutEcho: silent } = report
   const [from = nowMs, to = nowMs] = [sections[0]?.atMs, sections.at(-1)?.atMs]
   const count = counted(sections.length, 'entry', 'entries')
-  const different = differences(report).map(([host, times]) => `${host} (${times})`)
+  const entirely = sections.filter(allDiffer).length
+  const different = [
+    ...differences(report).map(([host, times]) => `${host} (${times})`),
+    ...(entirely === 0 ? [] : [`all from each other (${entirely})`]),
+  ]
   return [
     `${count} on ${foldHostSet(hosts)}, ${dayText(from)} ${clockOf(from)} to ${clockOf(to)}`,
     ...(different.length === 0 ? [] : [`Output differed: ${different.join(', ')}`]),
