@@ -85,7 +85,12 @@ export const actions: Readonly<Record<ActionId, Effect>> = {
   'pane-smaller': (app) => app.resizePanes(-PANE_STEP.columns, -PANE_STEP.rows),
   zoom: (app) => app.change((state) => ({ isZoomed: !state.isZoomed })),
   fold: (app) => app.change((state) => ({ isFolded: !state.isFolded, isZoomed: false })),
-  differences: (app) => app.change((state) => ({ showsDifferences: !state.showsDifferences })),
+  differences(app) {
+    app.change((state) => ({ showsDifferences: !state.showsDifferences }))
+    const { showsDifferences, hosts, equalGroups } = app.state
+    if (!showsDifferences || equalGroups.length > 1) return
+    app.notice(hosts.size > 1 ? `all ${hosts.size} screens are equal` : 'there is no other screen to compare with')
+  },
   scroll: (app) => app.scroll.enter(focusedHosts(app.state)[0]),
   'login-output': (app) => app.loginOutput.open(),
   macro: openMacros,

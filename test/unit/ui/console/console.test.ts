@@ -212,6 +212,8 @@ describe('the number of different hosts', () => {
     for (const host of ['m1', 'm2', 'm3', 'm4']) await harness.print(host, 'kernel 6.1')
     harness.type(`${LEADER}d`)
     expect(header(harness)).toContain(' screens equal ')
+    // The only sign of it where the header has no room for words.
+    expect(harness.console.state.notice?.text).toBe('all 4 screens are equal')
     await harness.print('m3', 'x')
     harness.clock.advance(300)
     expect(header(harness)).toContain(' 1 screen differs ')
