@@ -32,7 +32,7 @@ export const STATE_COLUMN: JobColumn = { title: 'STATE', width: 24, text: ({ sta
 /** Hosts, folded. */
 export const ON_COLUMN: JobColumn = {
   title: 'ON',
-  width: 12,
+  width: 13,
   most: 20,
   text: (job) => hostsText(job) ?? '-',
   groupText: ({ extent }) => (extent === undefined ? '-' : foldedPlaces(extent.hosts)) || '-',
