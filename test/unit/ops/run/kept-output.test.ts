@@ -40,7 +40,7 @@ describe('output that is shown', () => {
 
   it('is cut where the disk takes no more, and says why', () => {
     const troubles: string[] = []
-    using output = new KeptOutput('/nonexistent', (reason) => troubles.push(reason))
+    using output = new KeptOutput('/proc/nonexistent', (reason) => troubles.push(reason))
     for (const host of ['m1', 'm2']) {
       output.push(host, 'stdout', Buffer.from('first\n'))
       output.push(host, 'stdout', Buffer.alloc(20_000, 'x'))
