@@ -70,6 +70,8 @@ export class CopyReport implements Disposable {
       ]
       notice(this.#context, `muster: ${parts.join(', ')}; ${formatBytes(sentBytes)} in total\n`)
     }
+    if (cancelled > 0 && this.#options.json !== true)
+      notice(this.#context, 'muster: The same command continues where it was cancelled.\n')
     if (this.#context.signal.aborted) return EXIT.interrupted
     if (unreachable + refused > 0) return EXIT.unreachable
     return failed > 0 || problems.length > 0 ? EXIT.failed : EXIT.ok
