@@ -79,7 +79,7 @@ export function renderKeysDocs(): string {
     '',
     '## The other tabs',
     '',
-    'On the tabs other than Shells, no key reaches a host. Numbers, `?` and `:` need no leader there. Text that you type within half a second after `1`, or after the previous letter of such text, is not sent either: it may be the rest of a word; the header says so meanwhile. The same holds after a command that only says why it does nothing: the text may be meant for its prompt. `Esc` and `q` go back one level, and never leave the tab, except that `Esc` goes back to Packing from a job that was opened there. `Ctrl-f` and `Ctrl-d` move a page down, `Ctrl-b` and `Ctrl-u` a page up, and `g` and `G` to the ends, as in less and vi.',
+    'On the tabs other than Shells, no key reaches a host. Numbers, `?` and `:` need no leader there. Text that you type within half a second after a key that gave the keys back to the shells (`1`, a letter of the view of a run, `q` in the scroll-back, the answer to a question), or after the previous letter of such text, is not sent either: it may be the rest of a word; the header says so meanwhile. For the same reason `y` answers a question, or a plan on a tab, only if no other letter was typed in the half second before, except as a command after the leader. Nor is text sent after a command that only says why it does nothing: the text may be meant for its prompt. `Esc` and `q` go back one level, and never leave the tab, except that `Esc` goes back to Packing from a job that was opened there. `Ctrl-f` and `Ctrl-d` move a page down, `Ctrl-b` and `Ctrl-u` a page up, and `g` and `G` to the ends, as in less and vi.',
     '',
     'In the tables of Bring-up, Network, Packing, Jobs and Log:',
     '',

@@ -141,7 +141,9 @@ export class ConsoleDriver implements AsyncDisposable {
     return this.#terminal.lines(this.pane(host))
   }
 
+  /** A `y` alone is an answer: it comes when it is no longer taken for the rest of a word. */
   async type(text: string): Promise<this> {
+    if (text === 'y') await this.until(({ isInWord }) => !isInWord, 'y to be an answer')
     await this.#send(text)
     return this
   }
@@ -388,6 +390,7 @@ export class ConsoleDriver implements AsyncDisposable {
   }
 
   async #send(text: string): Promise<void> {
+    if (this.state?.isTextHeld === true) await this.until(({ isTextHeld }) => !isTextHeld, 'text to be taken again')
     this.send(text)
     await this.settled(`${JSON.stringify(text)} to be handled`)
   }

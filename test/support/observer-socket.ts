@@ -20,6 +20,10 @@ export type ObservedState = {
   readonly hostBytes: number
   readonly frames: number
   readonly mode: string
+  /** A letter that is typed now may be the rest of a word, so it answers no question. */
+  readonly isInWord: boolean
+  /** A letter that is typed now is held back. */
+  readonly isTextHeld: boolean
   readonly page: number
   readonly pages: number
   readonly focus?: string

@@ -106,6 +106,10 @@ export class BringUpPage implements Page {
     })
   }
 
+  isAnswer(label: string): boolean {
+    return this.#context.state.bringUp.change?.phase === 'ask' && commandOf(bringUpKeys, label) === 'yes'
+  }
+
   handleKey(label: string): boolean {
     const command = commandOf(bringUpKeys, label, this.#context.state)
     if (

@@ -3,7 +3,7 @@
  * what is typed. It draws nothing: scenes go to the compositor, and the chrome reads the state.
  */
 import { isDeepStrictEqual } from 'node:util'
-import type { Clock } from '../../base/clock.ts'
+import { type Clock, hasPassed } from '../../base/clock.ts'
 import { DisposableStore } from '../../base/disposable.ts'
 import { FixedMap } from '../../base/fixed-map.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
@@ -139,11 +139,15 @@ const INTERRUPTS = new Set([0x03, 0x1a, 0x1c])
 /** Ctrl-C and Ctrl-U. */
 const GIVES_UP = new Set([0x03, 0x15])
 
+/** A key that follows another one sooner than this belongs to the same word. */
+export const WORD_MS = 500
+
 export class ConsoleApp implements PageContext, Disposable {
   options: ConsoleOptions
   readFiles: PageContext['readFiles']
   readonly ports: ConsolePorts
   readonly store: Store<ConsoleState>
+  #lastLetterMs = Number.NEGATIVE_INFINITY
   readonly dialogs: Dialogs
   readonly views: HostViews
   readonly comparison: Comparison
@@ -398,6 +402,16 @@ export class ConsoleApp implements PageContext, Disposable {
   }
 
   /** The page that is shown; undefined: the shells are. */
+  /** A letter that was no command after the leader was typed a moment ago. */
+  get isInWord(): boolean {
+    return !hasPassed(this.#lastLetterMs, WORD_MS, this.clock.now())
+  }
+
+  /** `isLast`: what follows is no longer of the same word. */
+  noteLetter(isLast = false): void {
+    this.#lastLetterMs = isLast ? Number.NEGATIVE_INFINITY : this.clock.now()
+  }
+
   get page(): Page | undefined {
     const { tab } = this.state
     return tab === 'shells' ? undefined : this.pages[tab]

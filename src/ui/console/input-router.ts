@@ -27,7 +27,7 @@ import {
   toggleReceivers,
   toggleSolo,
 } from '../state/console-state.ts'
-import type { ConsoleApp } from './console-app.ts'
+import { type ConsoleApp, WORD_MS } from './console-app.ts'
 import { keysElsewhere } from './header.ts'
 import { openMacros } from './macros.ts'
 import { MouseRouter } from './mouse.ts'
@@ -53,9 +53,6 @@ export const CHOOSING: ReadonlySet<ActionId> = new Set([
 
 /** Without such a key for so long, they are typed again: the user has read something meanwhile. */
 const CHOOSING_MS = 2000
-
-/** A key that follows another one sooner than this belongs to the same word. */
-const WORD_MS = 500
 
 const PANE_STEP = { columns: 8, rows: 2 }
 
@@ -126,7 +123,11 @@ function toggleDifferent(app: ConsoleApp): void {
     return app.notice(`receivers: ${foldHostSet(receiverList(app.state))}`, 'info', 'receivers')
   }
   const hosts = differentHosts(app.state, () => app.comparison.refresh())
-  if (hosts.length === 0) return app.notice('no host differs', 'info', 'key')
+  if (hosts.length === 0) {
+    const { receivers, hosts: all } = app.state
+    const isPart = receivers.size > 0 && receivers.size < all.size
+    return app.notice(isPart ? 'no receiver differs' : 'no host differs', 'info', 'key')
+  }
   app.change((state) => selectDifferent(state, hosts))
   app.notice(
     `only ${foldHostSet(hosts)}; ${commandLabel(app.state, 'receive-different')} goes back`,
@@ -143,7 +144,8 @@ const CHOOSING_KEYS: Readonly<Record<string, ActionId>> = {
   Space: 'receive-toggle',
 }
 
-const LEFT_TAB = 'you had just left the tab; type it again'
+const KEYS_CAME_BACK = 'the keys had only just come back to the shells; type it again'
+const QUESTION_CLOSED = 'a question had only just closed; type it again'
 
 export class InputRouter {
   readonly #app: ConsoleApp
@@ -211,15 +213,31 @@ export class InputRouter {
     if (mode.kind !== 'typing') this.#flushTyped()
     if (mode.kind !== 'scroll') app.clearSelection()
     const isOnPage = mode.kind === 'typing' && app.page !== undefined
+    const wasElsewhere = mode.kind !== 'leader' && keysElsewhere(app.state) !== undefined
+    const label = keyLabel(event.key)
+    const isAnswer = this.#isAnswer(label)
     const { notice } = app.state
-    this.#handleLabel(event, keyLabel(event.key))
+    if (isAnswer && app.isInWord)
+      return app.notice(`${label} may be the rest of a word: press it again`, 'warning', 'key')
+    if (event.key.text !== undefined && mode.kind !== 'leader') app.noteLetter()
+    this.#handleLabel(event, label)
     if (notice?.about === 'key' && app.state.notice === notice) app.change(() => ({ notice: undefined }))
+    // Nor is what follows the letter that closed a question meant for what was behind it.
+    const isOver = mode.kind === 'dialog' && app.dialogs.current === undefined
+    if (isAnswer || (isOver && event.key.text !== undefined)) return this.#holdWord(QUESTION_CLOSED)
     if (keysElsewhere(app.state) !== undefined) return
-    // `1` shows the shells, but perhaps it was part of a word.
-    if (isOnPage) return this.#holdWord(LEFT_TAB)
+    // `1` shows the shells, `t` chooses receivers and `y` answers, but perhaps it was part of a word.
+    if (isOnPage || (wasElsewhere && event.key.text !== undefined)) return this.#holdWord(KEYS_CAME_BACK)
     // The text that follows may be meant for the prompt that did not open.
     const now = app.state.notice
     if (mode.kind === 'leader' && now !== notice && now?.about === 'key') this.#holdWord(now.text)
+  }
+
+  /** It agrees to what a question or a plan on a tab asks. */
+  #isAnswer(label: string): boolean {
+    const { mode } = this.#app.state
+    if (mode.kind !== 'dialog') return mode.kind === 'typing' && this.#app.page?.isAnswer?.(label) === true
+    return label.toLowerCase() === 'y' && mode.dialog.keys.some(([key]) => key === 'y')
   }
 
   /** Why the key is not sent: it continues a word that was not meant for the hosts. */
@@ -265,6 +283,10 @@ export class InputRouter {
     }
     if (mode.kind === 'select' && this.#choose(label)) return
     if (mode.kind === 'filter') return handleFilterKey(app, mode.table, label, event)
+    if (app.page || app.state.panel?.hasKeys) {
+      const why = this.#heldBecause(event)
+      if (why !== undefined) return app.notice(`not taken: ${why}`, 'warning', 'key')
+    }
     if (app.page) return this.#handlePageKey(app.page, label)
     if (app.state.panel?.hasKeys) {
       this.#flushTyped()
@@ -311,6 +333,7 @@ export class InputRouter {
     const app = this.#app
     const isTyping = keysElsewhere(app.state) === undefined
     this.#endWord()
+    app.noteLetter(true)
     app.scroll.leave()
     app.change(() => ({ mode: { kind: 'leader', isTyping } }))
     this.#gridTimer?.[Symbol.dispose]()

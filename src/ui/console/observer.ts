@@ -34,8 +34,10 @@ function modeOf({ mode, tab, panel }: ConsoleApp['state']): string {
   return tab === 'shells' && panel?.hasKeys ? panel.view.kind : tab
 }
 
-export function observe({ state, arrangement, views }: ConsoleApp) {
+export function observe({ state, arrangement, views, isInWord }: ConsoleApp) {
   return {
+    isInWord,
+    isTextHeld: state.isTextHeld,
     hostBytes: views.receivedBytes,
     mode: modeOf(state),
     page: arrangement.page,

@@ -83,7 +83,7 @@ export const actionSpecs = [
       'receive-different',
       'f',
       'hosts that differ',
-      'Select only the receivers that differ, as the header names them; if none do, failed hosts and hosts whose screen differs from the majority. The same key restores the earlier receivers.',
+      'Select only the receivers that differ, as the header names them; if none do, those that failed or whose screen differs from the majority. While none receives: of all hosts. The same key restores the earlier receivers.',
       needsPane,
     ],
     ['receive-group', 'g', 'select a group', 'Select the hosts of a group of hosts.yaml.'],

@@ -118,11 +118,20 @@ export class MeshView extends NetTest<MeshOrder> {
     return isPlan(run) ? planPanes(run, context) : picturePanes(run.shown, context, run)
   }
 
+  isAnswer(label: string): boolean {
+    return this.#commandOf(label) === 'apply'
+  }
+
+  #commandOf(label: string) {
+    const run = this.#run
+    const entries = run && runKeys.filter((entry) => entry.isActive?.(run) !== false)
+    return entries && commandOf(entries, label)
+  }
+
   handleKey(label: string): boolean | 'leave' {
     const run = this.#run
     if (run === undefined) return 'leave'
-    const entries = runKeys.filter((entry) => entry.isActive?.(run) !== false)
-    const command = commandOf(entries, label)
+    const command = this.#commandOf(label)
     switch (command) {
       case 'start':
         void this.#measure(run)

@@ -149,6 +149,10 @@ export class NetworkPage implements Page {
     return true
   }
 
+  isAnswer(label: string): boolean {
+    return this.#shown.isAnswer?.(label) ?? false
+  }
+
   scrollBy(rows: number): void {
     this.#shown.scrollBy(rows)
   }

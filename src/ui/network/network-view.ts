@@ -61,6 +61,8 @@ export interface NetworkView extends Disposable {
   panes(rect: Rect, theme: Theme): readonly PaneView[]
   /** `leave`: show the view below. False: the key does nothing here. */
   handleKey(label: string): boolean | 'leave'
+  /** As of a page. */
+  isAnswer?(label: string): boolean
   /** Down if positive. */
   scrollBy(rows: number): void
 }

@@ -309,12 +309,17 @@ export const isSolo = (state: ConsoleState, hosts: readonly string[]): boolean =
 export const outsideMajority = (equalGroups: readonly (readonly string[])[]): ReadonlySet<string> =>
   new Set((equalGroups.length > 1 && equalGroups[0]?.length === 1 ? equalGroups : equalGroups.slice(1)).flat())
 
-/** The receivers that differ; if there are none, hosts in trouble and those whose screen differs from the majority. */
+/**
+ * The receivers that differ; if there are none, those in trouble and those whose screen differs from the majority. Of all hosts only
+ * while none receives: who was left out gets no keys.
+ */
 export function differentHosts(state: ConsoleState, equalGroups: () => readonly (readonly string[])[]): string[] {
   const diverged = state.diverged.filter((host) => state.receivers.has(host))
   if (diverged.length > 0 && !state.showsDifferences && !state.isFolded) return diverged
   const different = outsideMajority(equalGroups())
-  return [...state.hosts.values()].filter((host) => different.has(host.host) || isTrouble(host)).map(({ host }) => host)
+  const { hosts, receivers } = state
+  const asked = [...hosts.values()].filter(({ host }) => receivers.size === 0 || receivers.has(host))
+  return asked.filter((host) => different.has(host.host) || isTrouble(host)).map(({ host }) => host)
 }
 
 /** Receivers that were selected because they differ. */
@@ -345,6 +350,8 @@ export interface Page extends Disposable {
   panes(area: Rect, theme: Theme): readonly PaneView[]
   /** False: the key does nothing here. */
   handleKey(label: string): boolean
+  /** The key agrees to what the page asks. */
+  isAnswer?(label: string): boolean
   /** Scrolls by rows, down if positive: the mouse wheel. */
   scrollBy(rows: number): void
   /** The user filters or sorts its table: another row may be selected. */

@@ -67,6 +67,10 @@ export class FilesPage implements Page {
     return true
   }
 
+  isAnswer(label: string): boolean {
+    return this.#shown?.isAnswer?.(label) ?? false
+  }
+
   scrollBy(rows: number): void {
     this.#shown?.scrollBy(rows)
   }

@@ -52,8 +52,8 @@ export class WorkPanel implements Disposable {
   readonly #showing: ThrottledAction
   #ticking: Disposable | undefined
   #wasBusy = false
-  /** Withdraws the question whether to stop what runs. */
-  #withdrawStop: (() => void) | undefined
+  /** Withdraws the question whether to stop what runs, or to run again what does not run. */
+  #withdraw: (() => void) | undefined
 
   constructor(context: PageContext, ports: WorkPorts) {
     this.#context = context
@@ -266,9 +266,10 @@ export class WorkPanel implements Disposable {
       'to-shells': () => this.takeKeys(false),
       back: () => this.#back(panel),
       close: () => this.#askToClose(panel),
-      cancel: () => this.stop(),
-      retry: () => this.#restart(work, work.retryable),
-      repeat: () => this.#restart(work, [...work.view.hosts.keys()]),
+      cancel: () => this.#askToStop(panel),
+      'cancel-now': () => this.stop(),
+      retry: () => this.#askToRestart(work, work.retryable),
+      repeat: () => this.#askToRestart(work, [...work.view.hosts.keys()]),
       up: () => (isList ? select(-1) : scrollTo(first - 1)),
       down: () => (isList ? select(1) : scrollTo(first + 1)),
       'page-up': () => scrollTo(first - rows + 1),
@@ -301,9 +302,13 @@ export class WorkPanel implements Disposable {
   #askToClose(panel: Panel): void {
     if (!this.isHeld) return this.close()
     if (panel.view.isStopping) return this.#context.notice('it is being stopped; x closes it afterwards')
+    this.#askToStop(panel)
+  }
+
+  #askToStop({ view: { kind, isStopping } }: Panel): void {
+    if (!this.isBusy || isStopping) return this.stop()
     const title = `Stop ${this.title()}?`
-    const { kind } = panel.view
-    this.#withdrawStop = questions.openStop(this.#context, kind, this.busyHosts(), title, () => this.stop())
+    this.#withdraw = questions.openStop(this.#context, kind, this.busyHosts(), title, () => this.stop())
   }
 
   #open(): void {
@@ -314,9 +319,16 @@ export class WorkPanel implements Disposable {
     this.#change((panel) => ({ ...panel, offset: 0, column: 0, isFollowing: group?.state.kind !== 'ended' }))
   }
 
-  #restart(work: RunWork | CopyWork, hosts: readonly string[]): void {
+  #askToRestart(work: RunWork | CopyWork, hosts: readonly string[]): void {
     if (this.isBusy) return this.#context.notice('still running: c stops it', 'warning')
     if (hosts.length === 0) return this.#context.notice('no host failed: R repeats on all', 'warning')
+    const { kind } = work.view
+    this.#withdraw = questions.openAgain(this.#context, kind, hosts, this.title(), () => {
+      if (this.#work === work && !this.isBusy) this.#restart(work, hosts)
+    })
+  }
+
+  #restart(work: RunWork | CopyWork, hosts: readonly string[]): void {
     work.restart(hosts)
     this.#started = hosts
     this.#context.log(foldHostSet(hosts), `again: ${this.title()}`)
@@ -410,7 +422,7 @@ export class WorkPanel implements Disposable {
     const { view } = work
     this.#change((panel) => ({ ...panel, view }))
     if (this.#wasBusy && !work.isBusy) {
-      this.#withdrawStop?.()
+      this.#withdraw?.()
       this.#reportEnd()
     }
     this.#wasBusy = work.isBusy

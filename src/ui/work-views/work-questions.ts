@@ -155,6 +155,27 @@ export function openSave(context: PageContext, onSubmit: (directory: string) => 
   )
 }
 
+/** Whether to start it again. Returns what withdraws the question. */
+export function openAgain(
+  context: PageContext,
+  kind: 'run' | 'copy',
+  hosts: readonly string[],
+  title: string,
+  onYes: () => void,
+): () => void {
+  const { make, withdraw } = withdrawable(
+    confirmDialog({
+      id: `${kind}-again`,
+      title: `${kind === 'run' ? 'Run' : 'Copy'} again on ${foldHostSet(hosts)}?`,
+      lines: [{ text: title }],
+      yesTitle: `${kind} again`,
+      onYes,
+    }),
+  )
+  context.openDialog(make)
+  return withdraw
+}
+
 /** Before a run or a copy that is still running is stopped. Returns what withdraws the question. */
 export function openStop(
   context: PageContext,

@@ -141,6 +141,20 @@ describe('the Bring-up tab', () => {
     expect([port.changes, port.checks]).toEqual([[], checks])
   })
 
+  it('applies nothing for a word with these letters, such as ready', async () => {
+    const { type, port, console } = await openTab(120, 40)
+    type('d')
+    await setImmediate()
+    const { handlers } = port.last
+    handlers.onPlan(planOf('m1', 'm2'), false)
+    let hasAgreed = false
+    void handlers.confirm(planOf('m1', 'm2')).then(() => (hasAgreed = true))
+    type('yy')
+    await setImmediate()
+    expect([hasAgreed, console.state.bringUp.change?.phase]).toEqual([false, 'ask'])
+    expect(console.state.notice?.text).toBe('y may be the rest of a word: press it again')
+  })
+
   it('applies a plan after it has looked at hosts.yaml once more', async () => {
     const { type, port, console } = await openTab(120, 40)
     let reads = 0
@@ -153,7 +167,7 @@ describe('the Bring-up tab', () => {
     const { handlers } = port.last
     handlers.onPlan(planOf('m1', 'm2'), false)
     const agreed = handlers.confirm(planOf('m1', 'm2'))
-    type('yy')
+    type('y')
     expect([await agreed, reads > 0]).toEqual([true, true])
     expect(console.state.bringUp.change?.phase).toBe('lock')
   })
@@ -444,7 +458,8 @@ describe('the Bring-up tab', () => {
     port.last.handlers.onPlan(planOf('m1'), false)
     const agreed = port.last.handlers.confirm(planOf('m1'))
     expect(console.state.notice).toBeUndefined()
-    type('yy')
+    type('y')
+    type('y')
     expect([await agreed, console.state.notice?.text]).toEqual([true, 'the plan is being applied already'])
   })
 

@@ -9,7 +9,7 @@ import type { Fleet, FleetEvent, ShellState, WriteReport } from '../../../../src
 import type { SessionState } from '../../../../src/ssh/session-transition.ts'
 import { createCellGrid } from '../../../../src/terminal/cells.ts'
 import type { BringUpPort } from '../../../../src/ui/bring-up/bring-up-view.ts'
-import { ConsoleApp, type ConsolePorts } from '../../../../src/ui/console/console-app.ts'
+import { ConsoleApp, type ConsolePorts, WORD_MS } from '../../../../src/ui/console/console-app.ts'
 import { InputRouter } from '../../../../src/ui/console/input-router.ts'
 import { buildScene } from '../../../../src/ui/console/pane-view.ts'
 import type { JobsPort } from '../../../../src/ui/jobs/queue-view.ts'
@@ -173,7 +173,7 @@ export type ConsoleHarness = {
   readonly quits: () => number
   /** What went to the user's terminal besides frames. */
   readonly sequences: string[]
-  /** Bytes as the user's terminal sends them. */
+  /** Bytes as the user's terminal sends them. A `y` alone is an answer: it comes some time after and before other keys. */
   type(text: string): void
   /** Output of a host, parsed when this returns. */
   print(host: string, text: string): Promise<void>
@@ -272,7 +272,9 @@ export function createConsoleHarness(
     type(text) {
       const { columns, rows } = console.state
       console.drawn = buildScene(console, createCellGrid(columns, rows), console.state, rethrow).panes
+      if (text === 'y') clock.advance(WORD_MS)
       router.handle([...decoder.push(Buffer.from(text)), ...decoder.flush()])
+      if (text === 'y') clock.advance(WORD_MS)
     },
     async print(host, text) {
       fleet.events.emit({ type: 'data', host, bytes: Buffer.from(text) })

@@ -248,6 +248,18 @@ describe('the hosts that differ', () => {
     expect(harness.console.state.notice?.text).toBe('no host differs')
   })
 
+  it('are looked for among the receivers: who was left out gets no keys', async () => {
+    const harness = await atPrompts()
+    harness.type(`${LEADER}/m[1-3]\r`)
+    for (const host of ['m5', 'm6']) await harness.print(host, 'something else')
+    rest(harness)
+    harness.type(`${LEADER}f`)
+    expect([harness.receivers(), harness.console.state.notice?.text]).toEqual(['m1,m2,m3', 'no receiver differs'])
+    await harness.print('m5', ' again')
+    harness.type(`${LEADER}n${LEADER}f`)
+    expect(harness.receivers()).toBe('m5,m6')
+  })
+
   it('leave room for the name of the tab', async () => {
     const harness = await atPrompts({ columns: 80, rows: 24 })
     await harness.print('m2', VIM)

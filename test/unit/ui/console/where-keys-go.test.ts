@@ -70,6 +70,37 @@ describe('a prompt', () => {
   })
 })
 
+describe('a word in which a letter is also a key', () => {
+  it('answers no question with its y, and the rest of a yes reaches no host', () => {
+    const harness = open()
+    harness.type(`${LEADER}x`)
+    harness.type('say y')
+    expect(harness.console.state.hosts.size).toBe(3)
+    expect(harness.console.state.notice?.text).toBe('y may be the rest of a word: press it again')
+    harness.clock.advance(500)
+    harness.type('yes\r')
+    expect([harness.console.state.hosts.size, received(harness)]).toEqual([2, '||'])
+    expect(header(harness)).toContain(' ONE MOMENT · hosts get no keys ')
+    harness.clock.advance(500)
+    harness.type('ls')
+    expect(received(harness)).toContain('ls')
+  })
+
+  it('answers at once after the leader and a command', () => {
+    const harness = open()
+    harness.type(`${LEADER}xy`)
+    expect(harness.console.state.hosts.size).toBe(2)
+  })
+
+  it('does not leave the scroll-back for the hosts', () => {
+    const harness = open()
+    harness.type(`${LEADER}[`)
+    expect(harness.console.state.mode.kind).toBe('scroll')
+    harness.type('quit\r')
+    expect([harness.console.state.mode.kind, received(harness)]).toEqual(['typing', '||'])
+  })
+})
+
 describe('a tab', () => {
   it.each(PAGE_TABS)('$title: Esc and q do nothing at its root but name the way to the shells', ({ id, key }) => {
     const harness = open()
@@ -100,7 +131,9 @@ describe('a tab', () => {
       harness.type(letter)
     }
     expect(received(harness)).toBe('||')
-    expect(harness.console.state.notice?.text).toBe('not sent: you had just left the tab; type it again')
+    expect(harness.console.state.notice?.text).toBe(
+      'not sent: the keys had only just come back to the shells; type it again',
+    )
     expect(header(harness)).toContain(' ONE MOMENT · hosts get no keys ')
     harness.clock.advance(500)
     expect(header(harness)).toContain(' TYPING INTO ALL 3: ')

@@ -184,7 +184,7 @@ describe('more about the selected job', () => {
     await settle()
     await press('d')
     expect(console.state.mode).toMatchObject({ kind: 'dialog', dialog: { title: 'Delete Job 7 in bob?' } })
-    await press('n')
+    await press('\x1b')
     expect(acts).toEqual([])
     await press('s')
     await press('y')

@@ -335,9 +335,10 @@ describe('the page of a study', () => {
     const tab = await openStudy(80, 24)
     const { queue, press } = tab
     await press('c')
-    await press('n')
-    expect(queue.studyChanges).toEqual([])
+    await press('\x1b')
     await press('cy')
+    expect(queue.studyChanges).toEqual([])
+    await press('y')
     await press('C')
     await press('y')
     await press('m')

@@ -138,6 +138,7 @@ describe('ray … in the palette', () => {
     expect(ends).toEqual([])
     harness.type(`${LEADER}o`)
     harness.type('c')
+    harness.type('y')
     expect(ends).toEqual(['stop'])
     handlers?.onEnd({ kind: 'exit', code: 3 })
     harness.clock.advance(200)
