@@ -1,10 +1,10 @@
 /** Measurements between hosts over the connections of the console's shells: the code of `muster net`. */
 import { writeFileSync } from 'node:fs'
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import { systemClock } from '../../base/clock.ts'
 import { getOrMake } from '../../base/collections.ts'
 import { defined } from '../../base/defined.ts'
-import { fileReason, MusterError, messageOf } from '../../base/errors.ts'
+import { fileReason, MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { kindOf, resultPaths } from '../../ops/net/kept-results.ts'
 import { concludeTest, nfsTest, pairTest, readTest } from '../../ops/net/kept-test.ts'
@@ -16,6 +16,7 @@ import { measureNfs, type NfsEvent, takeNfsEvent } from '../../ops/net/nfs/measu
 import { measurePair, type PairEvent } from '../../ops/net/pair/measure-pair.ts'
 import { takePairEvent } from '../../ops/net/pair/pair-record.ts'
 import type { NetTestsPort } from '../../ui/network/net-tests-port.ts'
+import { readOptions } from '../command-line/read-options.ts'
 import { createFleetOpsHosts } from '../connect/ops-hosts.ts'
 import {
   addMeshOptions,
@@ -42,7 +43,7 @@ export function createConsoleNetTests(
   const endpointsOf = (names: readonly string[]) => names.flatMap((name) => fleet.endpoint(name) ?? [])
   return {
     meshOptions: (words, names) =>
-      meshOptionsOf(readOptions<MeshLinkOptions>(words, addMeshOptions), endpointsOf(names)),
+      meshOptionsOf(onlyOptions<MeshLinkOptions>(words, addMeshOptions), endpointsOf(names)),
     survey: async (order, signal) =>
       await Promise.all(order.hosts.map((name) => inspectHost(name, order.options, { hosts, signal }))),
     async installIperf({ hosts: names, options: { tool = 'iperf3' } }, signal, handlers) {
@@ -67,7 +68,7 @@ export function createConsoleNetTests(
       return { report, ...concludeMesh(environment, report, wayOf(options), now(), place) }
     },
     pairOptions: (words, names) =>
-      pairOptionsOf(readOptions<PairLinkOptions>(words, addPairOptions), endpointsOf(names)),
+      pairOptionsOf(onlyOptions<PairLinkOptions>(words, addPairOptions), endpointsOf(names)),
     async measurePair(record, options, signal, changed) {
       const onEvent = (event: PairEvent): void => {
         takePairEvent(record, event)
@@ -76,7 +77,7 @@ export function createConsoleNetTests(
       await measurePair(record.first, record.second, options, { hosts, signal, clock: systemClock, onEvent })
       return concludeTest(environment, pairTest(record, wayOf(options), now()), now())
     },
-    nfsSeconds: (words) => readOptions<NfsLinkOptions>(words, addNfsOptions).time,
+    nfsSeconds: (words) => onlyOptions<NfsLinkOptions>(words, addNfsOptions).time,
     async measureNfs(record, options, signal, changed) {
       const onEvent = (event: NfsEvent): void => {
         takeNfsEvent(record, event)
@@ -101,17 +102,9 @@ export function createConsoleNetTests(
 }
 
 /** @throws MusterError */
-function readOptions<T extends object>(words: readonly string[], add: (command: Command) => Command): T {
-  const command = add(new Command())
-    .exitOverride()
-    .helpOption(false)
-    .configureOutput({ writeErr() {}, outputError() {} })
-  try {
-    command.parse(words, { from: 'user' })
-  } catch (error) {
-    throw new MusterError('usage', printable(messageOf(error).replace(/^error: /, '')))
-  }
-  const [first] = command.args
+function onlyOptions<T extends object>(words: readonly string[], add: (command: Command) => Command): T {
+  const { options, rest } = readOptions<T>(words, add)
+  const [first] = rest
   if (first !== undefined) throw new MusterError('usage', `unknown word: ${printable(first)}`)
-  return command.opts<T>()
+  return options
 }

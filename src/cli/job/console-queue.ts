@@ -66,6 +66,8 @@ export interface ConsoleQueue extends Disposable {
   /** As `log` of an engine. */
   readLog(log: EngineLog, hosts: OpsHosts, signal: AbortSignal): Promise<Uint8Array | string>
   change(event: JobEvent, ids: readonly number[]): number
+  /** As `submitTyped`. */
+  submit(text: string): Promise<readonly string[]>
 }
 
 /** Where the end of what bundle 0 writes is read, and how. */
@@ -266,6 +268,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
       const piece = { fromByte: -LOG_BYTES, mostBytes: LOG_BYTES }
       return (await read?.(piece, hosts, signal)) ?? 'hosts.yaml no longer declares its engine'
     },
+    submit: async (text) => (await import('./submit-typed.ts')).submitTyped(text, queue, context),
     change(event, ids) {
       // Own writes do not change the file's version.
       seen = ''

@@ -242,24 +242,13 @@ MUSTER_RANK and MUSTER_HOSTS are set as well.
     if (options.as !== undefined && (!options.dryRun || options.engine === 'embedded'))
       throw new MusterError('usage', '--as dijob can only be used with --engine k8s --launch ditask --dry-run')
     using queue = await openQueue(options, context)
-    const variants = expandVariants(launchArray(options, queue.inventory), options.grid)
-    const rest = {
-      user: options.user ?? accountName(),
-      priority: options.priority,
-      isHeld: options.hold ?? false,
-      after: options.after,
-      variants,
-    }
-    const submit = (specs: readonly JobSpec[]) => {
-      const submissions = specs.map((spec) => ({ spec, ...rest }))
-      for (const ids of queue.store.submitAll(submissions, context.now())) printIds(ids, options, context)
-    }
+    const submit = submitter(options, queue, context)
     if (options.from === undefined) {
       const spec = await prepareJob(words, options, queue, context)
       if (options.dryRun && spec.engine !== undefined) return await tryOnEngine(spec, queue, options, context)
       if (options.dryRun) return await tryOut(spec, queue, options, context)
       checkRoom(spec, queue, options, context)
-      submit([spec])
+      for (const ids of submit([spec])) printIds(ids, options, context)
     } else {
       if (words.length > 0 || options.dryRun)
         throw new MusterError('usage', '--from cannot be used with a command or with --dry-run')
@@ -270,12 +259,28 @@ MUSTER_RANK and MUSTER_HOSTS are set as well.
         // All lines ask for the same.
         if (!isChecked && specs[0] !== undefined) checkRoom(specs[0], queue, options, context)
         isChecked = true
-        submit(specs)
+        for (const ids of submit(specs)) printIds(ids, options, context)
       }
     }
     noticeScheduler(queue, context)
     return EXIT.ok
   },
+}
+
+/** From specifications to the numbers of their jobs, which are then on disk. @throws MusterError `usage` */
+export function submitter(options: SubmitOptions, { store, inventory }: OpenQueue, { now }: CliContext) {
+  const rest = {
+    user: options.user ?? accountName(),
+    priority: options.priority,
+    isHeld: options.hold ?? false,
+    after: options.after,
+    variants: expandVariants(launchArray(options, inventory), options.grid),
+  }
+  return (specs: readonly JobSpec[]) =>
+    store.submitAll(
+      specs.map((spec) => ({ spec, ...rest })),
+      now(),
+    )
 }
 
 function printIds(ids: readonly number[], { json }: SubmitOptions, context: CliContext): void {

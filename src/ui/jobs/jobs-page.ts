@@ -8,6 +8,8 @@ import { printable } from '../../base/printable.ts'
 import type { ClusterAction, ClusterJobDetails } from '../../scheduler/jobs/engine.ts'
 import type { Sweep, SweepRow } from '../../scheduler/jobs/results.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
+import { promptDialog } from '../dialogs/prompt-dialog.ts'
+import { completeLastPath } from '../dialogs/prompt-line.ts'
 import { confirmDialog, noAnswer } from '../dialogs/text-dialog.ts'
 import { commandOf } from '../keys/key-table.ts'
 import type { WatchedResources } from '../network/watched-hosts.ts'
@@ -154,7 +156,7 @@ export class JobsPage implements Page {
     this.#watch = watch
     this.#jobs = jobs
     const onRead = (log: QueueView['log']) => {
-      if (!this.#isDisposed) watch.set({ log })
+      if (!this.#isDisposed) watch.set({ log: this.#keptLog(log) })
     }
     this.#tail = new LogTail(work, context.clock, onRead, (log, signal) => jobs.readLog(log, signal))
     this.#ranks = new RanksPage({ context, watch, work, watched, choose: (view) => this.#choose(view) })
@@ -308,7 +310,11 @@ export class JobsPage implements Page {
     const { details } = this.#view
     const line = this.#view.study === undefined ? this.#chosen?.study : undefined
     const title =
-      line !== undefined ? `study ${line.study.name}` : details === undefined ? 'job' : `job ${details.job.id}`
+      line !== undefined
+        ? `study ${line.study.name}`
+        : details === undefined
+          ? 'job'
+          : `job ${details.job.id}${moreText(this.#view.log)}`
     const document = this.#side(rect.width - 2, theme)
     const scroll = (rows: number) => this.#scrollLog({ rows })
     return rowsPane({ id: ' job', title, hasKeys: false, document, place: this.#logPlace, rect, theme, scroll })
@@ -324,7 +330,8 @@ export class JobsPage implements Page {
       all: log?.lines.length ?? 0,
       shown: shownLog(state).length,
     }
-    const title = details === undefined ? 'job' : `job ${details.job.id} ${printable(details.job.spec.name)}`
+    const title =
+      details === undefined ? 'job' : `job ${details.job.id}${moreText(log)} ${printable(details.job.spec.name)}`
     const document = this.#logDocument(rect.width - 2, theme)
     const scroll = (rows: number) => this.#scrollLog({ rows })
     return rowsPane({ id: JOB_LOG, title, hasKeys: true, document, table, place: this.#logPlace, rect, theme, scroll })
@@ -420,7 +427,7 @@ export class JobsPage implements Page {
         return this.#context.notice('hosts.yaml declares no Slurm and no Kubernetes', 'warning')
       this.#list(listed === 'queue' ? (clusters[0] ?? 'queue') : (clusters[clusters.indexOf(listed) + 1] ?? 'queue'))
     },
-    submit: () => this.#context.notice(this.#submitWords),
+    submit: () => this.#openSubmit(),
     'to-list': () => this.#choose({ isTableOpen: false }),
     table: () => this.#openTable(),
     members: () => this.#openTable(),
@@ -539,7 +546,9 @@ export class JobsPage implements Page {
     const theme = themes[state.themeName]
     const document = isLogOpen ? this.#logDocument(side.width - 2, theme) : this.#side(side.width - 2, theme)
     const { offset, isAtEnd } = scrolled(document, side.height, this.#logPlace, by)
-    this.#watch.set({ logOffset: isAtEnd && this.#hasLog ? undefined : offset })
+    const isFollowing = isAtEnd && this.#hasLog
+    this.#watch.set({ logOffset: isFollowing ? undefined : offset })
+    if (isFollowing && this.#view.log?.hasMore === true) this.#read()
   }
 
   #side(columns: number, theme: Theme): RowDocument {
@@ -567,10 +576,44 @@ export class JobsPage implements Page {
     return documentOf(wrapRows(line === undefined ? empty : '', columns, ' ', style))
   }
 
+  #openSubmit(): void {
+    this.#context.openDialog(
+      promptDialog({
+        id: 'submit',
+        title: 'Submit a job',
+        label: 'Command:',
+        submitTitle: 'submit',
+        help: [
+          { text: 'python train.py          --gpu 1 --name fit -- python train.py | tee log', tone: 'muted' },
+          { text: `Options are those of: ${commandLineOf(this.#view.status, 'job submit --help')}`, tone: 'muted' },
+        ],
+        complete: completeLastPath,
+        staysOpen: true,
+        onSubmit: (text) => this.#submit(text),
+      }),
+    )
+  }
+
+  async #submit(text: string): Promise<void> {
+    const [words = '', ...others] = await this.#jobs.submit(text)
+    if (this.#isDisposed) return
+    for (const line of others) this.#context.log('', line, 'warning')
+    this.#context.notice([words, ...others].join('; '), others.length === 0 ? 'info' : 'warning')
+    this.#context.change((state) => forgetTable(state, LIST))
+    this.#choose({ spec: undefined, filter: 'all' })
+    await this.#watch.read()
+  }
+
+  /** While the user reads further up, it stays as it is: the end that is read moves on. */
+  #keptLog(read: QueueView['log']): QueueView['log'] {
+    const { log, logOffset } = this.#view
+    if (read === undefined || log === undefined || logOffset === undefined) return read
+    return isDeepStrictEqual(read.lines, log.lines) ? { ...read, lines: log.lines } : { ...log, hasMore: true }
+  }
+
   get #submitWords(): string {
     const { status } = this.#view
-    const where = status?.commandsWork === undefined ? '' : ` ${status.commandsWork}`
-    return `Submit a job${where} with: ${commandLineOf(status, 'job submit')} -- COMMAND`
+    return `n submits a job, or ${status?.commandsWork ?? 'in a shell'}: ${commandLineOf(status, 'job submit')} -- COMMAND`
   }
 
   /** Reads the selected job, its log, and the table when it is open. */
@@ -719,5 +762,7 @@ export class JobsPage implements Page {
     await this.#watch.read()
   }
 }
+
+const moreText = (log: QueueView['log']): string => (log?.hasMore === true ? ' (more output below)' : '')
 
 const numbersOf = ({ first, count }: JobLine): string => `${first}-${first + count - 1}`

@@ -15,11 +15,12 @@ import type { StudyChange, StudyLine, StudyReading, StudyView } from './study-vi
 export const FILTERS = ['all', 'waiting', 'running', 'ended'] as const
 export type Filter = (typeof FILTERS)[number]
 
-/** The end of a job's output. `trouble`: why it cannot be read; `isCut`: there is more before it. */
+/** The end of a job's output. `trouble`: why it cannot be read; `isCut`: there is more before it; `hasMore`: after it. */
 export type LogView = {
   readonly lines: readonly string[]
   readonly trouble: string | undefined
   readonly isCut?: boolean
+  readonly hasMore?: boolean
 }
 
 /** So much of the end of stdout, and of stderr, is read for a `LogView`. */
@@ -304,6 +305,11 @@ export interface JobsPort {
   clusters(): Promise<readonly ClusterSource[]>
   /** The end of what it printed; a string: why that cannot be read. */
   readLog(log: EngineLog, signal: AbortSignal): Promise<Uint8Array | string>
+  /**
+   * `text`: a command, or options of `muster job submit`, `--` and a command. Returns what was submitted, in a sentence, and what there
+   * is to know about it, in others. Rejects with what is wrong with it.
+   */
+  submit(text: string): Promise<readonly string[]>
   /** Returns how many were changed. */
   change(action: JobAction, ids: readonly number[]): Promise<number>
 }

@@ -144,7 +144,7 @@ describe.skipIf(!requirement('ssh'))('files that change while the console is ope
 
     await console.key('Escape', '5')
     await console.expectHeader(/JOBS of a/)
-    await console.expectScreen(/Submit a job/)
+    await console.expectScreen(/n submits a job/)
     await console.type(']')
     await console.expectScreen(/JOBS of b[\s\S]*train-of-b/)
     await console.key('c')

@@ -1,4 +1,5 @@
 /** A queue without a file: what the tabs are told of it is made from jobs. */
+import { MusterError } from '../../../../src/base/errors.ts'
 import { isActive, type Job, type JobSpec, type JobState } from '../../../../src/scheduler/jobs/job.ts'
 import { type KnownHost, packHosts } from '../../../../src/scheduler/jobs/packing.ts'
 import type { Sweep } from '../../../../src/scheduler/jobs/results.ts'
@@ -115,6 +116,16 @@ export class FakeQueue implements JobsPort {
 
   /** By the first job. */
   readonly sweeps = new Map<number, Sweep>()
+
+  readonly submitted: string[] = []
+  /** Why nothing can be submitted. */
+  refusal: string | undefined
+
+  async submit(text: string): Promise<readonly string[]> {
+    if (this.refusal !== undefined) throw new MusterError('usage', this.refusal)
+    this.submitted.push(text)
+    return ['submitted job 9', 'warning: no host can ever hold this job.']
+  }
 
   async sweep(id: number): Promise<Sweep | undefined> {
     return this.sweeps.get(id)

@@ -209,21 +209,24 @@ describe('the Jobs tab', () => {
 
   it('names the commands that start a scheduler and submit a job as its queue needs them', async () => {
     const { text, queue, clock, press, console, hints } = await openTab('5', 120, 40, [])
-    expect(text()).toContain('Submit a job with: muster job submit -- COMMAND')
+    expect(text()).toContain('n submits a job, or in a shell: muster job submit -- COMMAND')
     expect(hints()).toContain('n submit')
     const command = (verb: string) => `muster ${verb} --hosts b.yaml`
     queue.next = statusOf(hostSpecs(3), [], { driver: undefined, command })
     clock.advance(1000)
     await press('')
     expect(text()).toContain('no scheduler running: muster job work --hosts b.yaml')
-    expect(text()).toContain('Submit a job with: muster job submit --hosts b.yaml -- COMMAND')
+    expect(text()).toContain('n submits a job, or in a shell: muster job submit --hosts b.yaml -- COMMAND')
     await press('n')
-    expect(console.state.notice?.text).toBe('Submit a job with: muster job submit --hosts b.yaml -- COMMAND')
+    const { mode } = console.state
+    expect(mode.kind === 'dialog' && mode.dialog.lines.at(-1)?.text).toContain(
+      'muster job submit --help --hosts b.yaml',
+    )
+    await press('\x1b')
     queue.next = statusOf(hostSpecs(3), [], { commandsWork: 'in a shell of the demo' })
     clock.advance(1000)
     await press('')
-    await press('n')
-    expect(console.state.notice?.text).toBe('Submit a job in a shell of the demo with: muster job submit -- COMMAND')
+    expect(text()).toContain('n submits a job, or in a shell of the demo: muster job submit -- COMMAND')
   })
 
   it('leaves out when jobs started where another column would be cut for it', async () => {
@@ -394,6 +397,32 @@ describe('the Jobs tab', () => {
     expect(queue.changes).toEqual([])
     await press('y')
     expect(queue.changes).toHaveLength(1)
+  })
+
+  it('keeps what is read of a log in view while its end moves on', async () => {
+    const { press, text, titles, logs, clock } = await openTab('5', 80, 24, [jobOf(6, runningOn('n1', 0))])
+    const print = async (from: number) => {
+      clock.advance(1000)
+      await press('')
+      const lines = Array.from({ length: 100 }, (_, at) => `line ${from + at}\n`)
+      logs.at(-1)?.[2].onStdout(Buffer.from(lines.join('')))
+      logs.at(-1)?.[2].onEnd({ kind: 'exit', code: 0 })
+      await press('')
+    }
+    await press('\r')
+    await print(1)
+    expect(text()).toContain('line 100')
+    await press('b')
+    const seen = text()
+    expect(seen).not.toContain('line 100')
+    await print(51)
+    await print(101)
+    expect(text()).toBe(seen)
+    expect(titles().join()).toContain('more output below')
+    await press('G')
+    await print(101)
+    expect(text()).toContain('line 200')
+    expect(titles().join()).not.toContain('more output')
   })
 
   it('has no filter by states in the table of an array, and names the one that works there', async () => {
@@ -592,6 +621,33 @@ describe('the Jobs tab', () => {
     expect(text()).toContain('python train.py 3')
     await press('\r\x1b')
     expect([console.state.tab, console.state.queue.isTableOpen]).toEqual(['jobs', false])
+  })
+
+  it('submits what is typed after n, keeps what was refused, and takes none of it for keys', async () => {
+    const { press, queue, console } = await openTab('5')
+    await press('n')
+    expect(console.state.mode).toMatchObject({ dialog: { title: 'Submit a job' } })
+    queue.refusal = 'type -- between the options and the command'
+    await press('--name policy\r')
+    const { mode } = console.state
+    expect(mode).toMatchObject({ dialog: { input: { text: '--name policy', error: queue.refusal } } })
+    queue.refusal = undefined
+    await press(' -- ./train.sh | tee log\r')
+    expect([queue.submitted, queue.changes]).toEqual([['--name policy -- ./train.sh | tee log'], []])
+    const { notice, log } = console.state
+    expect(notice?.text).toBe('submitted job 9; warning: no host can ever hold this job.')
+    expect(log.at(-1)?.text).toBe('warning: no host can ever hold this job.')
+    expect(console.state.mode.kind).toBe('typing')
+  })
+
+  it('cancels nothing for a word with c and y in it', async () => {
+    const { press, queue, console, clock } = await openTab('5')
+    await press('policy')
+    expect(queue.changes).toEqual([])
+    expect(console.state.mode).toMatchObject({ dialog: { title: 'Cancel job 6?' } })
+    clock.advance(500)
+    await press('y')
+    expect(queue.changes).toEqual([['cancel', [6]]])
   })
 
   it('changes only the selected job in the table of an array', async () => {

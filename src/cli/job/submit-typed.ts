@@ -1,0 +1,47 @@
+/** `n` of the Jobs tab: a job from a line that is typed there. */
+import { Writable } from 'node:stream'
+import { MusterError } from '../../base/errors.ts'
+import { printableLines } from '../../base/printable.ts'
+import { splitWords } from '../../scheduler/plans/read-command.ts'
+import { readOptions } from '../command-line/read-options.ts'
+import type { CliContext } from '../command-line/verb.ts'
+import { type OpenQueue, undrivenWords } from './open-queue.ts'
+import { checkRoom, prepareJob, type SubmitOptions, submit, submitter } from './submit.ts'
+
+/** Options of `muster job submit` that print something, or read a file line by line. */
+const OF_SHELLS = { from: '--from', dryRun: '--dry-run', as: '--as', json: '--json' } as const
+
+/**
+ * `text`: a command line for sh, or options of `muster job submit`, `--` and a command line. Returns the first job and what there is to
+ * know, in words. @throws MusterError `usage`, and as `muster job submit` does
+ */
+export async function submitTyped(text: string, queue: OpenQueue, context: CliContext): Promise<readonly string[]> {
+  const [, before = '', command = text] = /^\s*(|-.*?\s)--\s(.*)$/s.exec(text) ?? []
+  if (/^\s*-/.test(command)) throw new MusterError('usage', 'type -- between the options and the command')
+  const { options, rest } = readOptions<SubmitOptions>([...splitWords(before), '--', command.trim()], (own) => {
+    submit.define?.(own)
+    return own
+  })
+  const refused = Object.entries(OF_SHELLS).find(([name]) => options[name as keyof typeof OF_SHELLS] !== undefined)
+  if (refused !== undefined) throw new MusterError('usage', `${refused[1]} is for a shell`)
+  const said: string[] = []
+  const stderr = new Writable({
+    write(chunk, _, done) {
+      said.push(
+        ...printableLines(
+          String(chunk)
+            .replace(/^muster: /gm, '')
+            .trimEnd(),
+        ).split('\n'),
+      )
+      done()
+    },
+  })
+  const quiet: CliContext = { ...context, stderr }
+  const spec = await prepareJob(rest, options, queue, quiet)
+  checkRoom(spec, queue, options, quiet)
+  const ids = submitter(options, queue, quiet)([spec]).flat()
+  const [first = 0, last = first] = [ids[0], ids.at(-1)]
+  const what = ids.length === 1 ? `job ${first}` : `jobs ${first}-${last}`
+  return [`submitted ${what}${queue.driver() === undefined ? `; ${undrivenWords(queue)}` : ''}`, ...said]
+}

@@ -1,0 +1,76 @@
+/** What is typed after `n` in the Jobs tab is submitted as by `muster job submit`, to the queue that the tab shows. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { type ConsoleQueue, openConsoleQueue } from '../../../src/cli/job/console-queue.ts'
+
+let directory: string
+let queue: ConsoleQueue
+let printed: PassThrough
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'muster-typed-'))
+  writeFileSync(
+    join(directory, 'hosts.yaml'),
+    'cluster: lab\nhosts: { here: { transport: local, resources: { cpu: 4, gpu: 2 } } }\n',
+  )
+  printed = new PassThrough()
+  queue = await openConsoleQueue(
+    {},
+    {
+      stdin: Readable.from([]),
+      stdout: printed,
+      stderr: printed,
+      environment: { PATH: process.env.PATH ?? '', HOME: directory },
+      workingDirectory: directory,
+      signal: new AbortController().signal,
+      now: Date.now,
+    },
+  )
+})
+afterEach(() => {
+  queue[Symbol.dispose]()
+  rmSync(directory, { recursive: true })
+  // The screen is the console's.
+  expect(printed.read()).toBeNull()
+})
+
+const NO_SCHEDULER = 'no scheduler running. Run: muster job work'
+const specOf = (id: number) => queue.details(id)?.job.spec
+
+it('submits a command as it is typed', async () => {
+  expect(await queue.submit(`echo "a  b" | tee 'log x' -- more`)).toEqual([`submitted job 1; ${NO_SCHEDULER}`])
+  expect(specOf(1)?.command).toBe(`echo "a  b" | tee 'log x' -- more`)
+  expect(queue.read()?.groups.map(({ first, count }) => [first, count])).toEqual([[1, 1]])
+})
+
+it('takes the options of muster job submit, with quotes', async () => {
+  const typed = `--gpu 1 --name 'my fit' --retries 2 --array 0-3 -- python train.py > out`
+  expect(await queue.submit(typed)).toEqual([`submitted jobs 1-4; ${NO_SCHEDULER}`])
+  expect(specOf(4)).toMatchObject({
+    name: 'my fit',
+    command: 'python train.py > out',
+    retries: 2,
+    request: { gpuCount: 1 },
+  })
+})
+
+it('tells what there is to know about it', async () => {
+  const [, ...others] = await queue.submit('--gpu 8 -- true')
+  expect(others.join(' ')).toMatch(/^warning: no host can ever hold this job\. /)
+})
+
+it.each([
+  ['--gpu 1', 'type -- between the options and the command'],
+  ['--gpu one -- true', /^option '--gpu <n>' argument 'one' is invalid/],
+  ['--gpus 1 -- true', /^unknown option '--gpus'/],
+  [`--name 'x -- true`, /is not closed/],
+  ['--dry-run -- true', '--dry-run is for a shell'],
+  ['--from list -- true', '--from is for a shell'],
+  ['--engine slurm -- true', /hosts.yaml/],
+  ['-- ', /command/],
+])('refuses %j and submits nothing', async (typed, reason) => {
+  await expect(queue.submit(typed)).rejects.toThrow(reason)
+  expect(queue.read()?.groups).toEqual([])
+})
