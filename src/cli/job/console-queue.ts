@@ -268,7 +268,11 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
       const piece = { fromByte: -LOG_BYTES, mostBytes: LOG_BYTES }
       return (await read?.(piece, hosts, signal)) ?? 'hosts.yaml no longer declares its engine'
     },
-    submit: async (text) => (await import('./submit-typed.ts')).submitTyped(text, queue, context),
+    async submit(text) {
+      const said = await (await import('./submit-typed.ts')).submitTyped(text, queue, context)
+      seen = ''
+      return said
+    },
     change(event, ids) {
       // Own writes do not change the file's version.
       seen = ''

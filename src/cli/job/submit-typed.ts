@@ -5,7 +5,7 @@ import { printableLines } from '../../base/printable.ts'
 import { splitWords } from '../../scheduler/plans/read-command.ts'
 import { readOptions } from '../command-line/read-options.ts'
 import type { CliContext } from '../command-line/verb.ts'
-import { type OpenQueue, undrivenWords } from './open-queue.ts'
+import type { OpenQueue } from './open-queue.ts'
 import { checkRoom, prepareJob, type SubmitOptions, submit, submitter } from './submit.ts'
 
 /** Options of `muster job submit` that print something, or read a file line by line. */
@@ -42,6 +42,5 @@ export async function submitTyped(text: string, queue: OpenQueue, context: CliCo
   checkRoom(spec, queue, options, quiet)
   const ids = submitter(options, queue, quiet)([spec]).flat()
   const [first = 0, last = first] = [ids[0], ids.at(-1)]
-  const what = ids.length === 1 ? `job ${first}` : `jobs ${first}-${last}`
-  return [`submitted ${what}${queue.driver() === undefined ? `; ${undrivenWords(queue)}` : ''}`, ...said]
+  return [`submitted ${ids.length === 1 ? `job ${first}` : `jobs ${first}-${last}`}`, ...said]
 }
