@@ -1,14 +1,16 @@
 /**
  * Copies files of one host to others through this machine: fetched once into a private directory, then copied to all hosts together,
- * as `muster copy` does. The directory is removed when it is not needed any more.
+ * as `muster copy` does. The directory is removed when it is not needed any more. Only what a host sent leaves this machine: no link that
+ * it sent is followed here.
  */
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { onAbort } from '../../base/abort.ts'
 import { systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
+import { printable } from '../../base/printable.ts'
 import { isRunning } from '../../base/processes.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { DeliverOptions, FileDelivery, ScriptResult } from '../../ops/kernel/host-port.ts'
@@ -57,8 +59,8 @@ export class FileCarrier {
 
   /** Never rejects. */
   carry(endpoint: Endpoint, delivery: Carried, { signal, together, onOutput }: DeliverOptions): Promise<ScriptResult> {
-    const { from, path, to } = delivery
-    const key = JSON.stringify([from?.host, path, to])
+    const { from, path, kind, to } = delivery
+    const key = JSON.stringify([from?.host, path, kind, to])
     let group = this.#gathering.get(key)
     if (group === undefined || group.signal !== signal || group.members.has(endpoint.host)) {
       group = { delivery, signal, members: new Map(), isFull: Promise.withResolvers() }
@@ -122,24 +124,29 @@ export class FileCarrier {
   }
 
   /** The files to copy, here; or why there are none. */
-  async #treeOf({ from, path }: Carried, signal: AbortSignal): Promise<SourceTree | ScriptResult> {
-    const source = await this.#sourceOf(from, path, signal)
+  async #treeOf(delivery: Carried, signal: AbortSignal): Promise<SourceTree | ScriptResult> {
+    const source = await this.#sourceOf(delivery, signal)
     if (typeof source !== 'string') return source
-    const isDirectory = statSync(source, { throwIfNoEntry: false })?.isDirectory() ?? true
     // The dot at the end means what is in the directory.
-    const tree = await scanSources([bytePathOf(`${source}${isDirectory ? '/.' : ''}`)])
+    const tree = await scanSources([bytePathOf(`${source}${delivery.kind === 'directory' ? '/.' : ''}`)])
     const [problem] = tree.problems
     return problem === undefined ? tree : endOf({ kind: 'exit', code: 1 }, `${problem.path}: ${problem.reason}`)
   }
 
-  async #sourceOf(from: Endpoint | undefined, path: string, signal: AbortSignal): Promise<Fetched> {
+  async #sourceOf({ from, path, kind }: Carried, signal: AbortSignal): Promise<Fetched> {
     if (from === undefined || from.transport === 'local') return path.replace(/^~(?=\/)/, homedir())
     const key = `${from.host} ${path}`
     const fetching = this.#fetched.get(key) ?? this.#fetch(from, path, signal)
     this.#fetched.set(key, fetching)
     const fetched = await fetching
-    if (typeof fetched !== 'string') this.#fetched.delete(key)
-    return fetched
+    if (typeof fetched !== 'string') {
+      this.#fetched.delete(key)
+      return fetched
+    }
+    const sent = kindOf(fetched)
+    if (sent === kind) return fetched
+    const reason = `${from.host} sent a ${sent} instead of the ${kind} ${printable(path)}: nothing was copied`
+    return endOf({ kind: 'exit', code: 1 }, reason)
   }
 
   async #fetch(from: Endpoint, path: string, signal: AbortSignal): Promise<Fetched> {
@@ -159,6 +166,12 @@ export class FileCarrier {
   #wires(signal: AbortSignal, onEvent: (event: CopyEvent) => void): CopyWires {
     return { ...this.#options, clock: systemClock, signal, onEvent }
   }
+}
+
+/** Of what was fetched. A host chooses where a link leads, so none is followed. @throws the error of the system */
+function kindOf(path: string): 'directory' | 'file' | 'link' {
+  const facts = lstatSync(path)
+  return facts.isSymbolicLink() ? 'link' : facts.isDirectory() ? 'directory' : 'file'
 }
 
 const NAME = /^muster-files-(\d+)-/

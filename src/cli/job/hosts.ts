@@ -91,7 +91,8 @@ export async function copyDirectory(
     const place = Buffer.from(found.stdout).toString().trim()
     if (found.outcome.kind !== 'exit' || found.outcome.code !== 0 || !place.startsWith('/'))
       return reasonOfResult(found, formatOutcome)
-    const delivery = { from: undefined, path: resolve(context.workingDirectory, source), to: `${place}/${name}` }
+    const path = resolve(context.workingDirectory, source)
+    const delivery = { from: undefined, path, kind: 'directory', to: `${place}/${name}` } as const
     const brought = await hosts.deliver(host, delivery, names.length, context.signal)
     return brought.outcome.kind === 'exit' && brought.outcome.code === 0
       ? undefined

@@ -91,7 +91,7 @@ export function isPackedPrefix(path: string): boolean {
 export function unpackArchive(prefix: string, file: string, parcel: string, key: string): Action {
   const archive = `${parcel}/archive`
   return {
-    files: { from: undefined, path: file, to: archive },
+    files: { from: undefined, path: file, kind: 'file', to: archive },
     script: `umask 022
 p=${pathWord(prefix)} a=${pathWord(archive)}
 ${REMOVE_HALF}
@@ -126,7 +126,7 @@ export function unpackPrefix(path: string, parcel: string, from: string, isKept:
     ? `[ ! -e "$p" ] || { [ ! -e "$p.muster-before" ] && mv "$p" "$p.muster-before"; } || { echo "$p.muster-before is in the way" >&2; exit 1; }`
     : `[ ! -e "$p" ] || mv "$p" "$p.muster-old" || exit 1`
   return {
-    files: { from, path: parcel, to: parcel },
+    files: { from, path: parcel, kind: 'directory', to: parcel },
     script: `umask 022
 d=${pathWord(parcel)} p=${pathWord(path)}
 [ "$(head -c 4096 "$d/prefix.path")" = "$p" ] || { echo "it is at another path than $p on ${from}, and conda environments cannot be moved: give its prefix in hosts.yaml" >&2; exit 1; }

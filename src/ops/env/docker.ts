@@ -176,7 +176,8 @@ mv -f "$d/${FILE}.part" "$d/${FILE}"`,
 
 /** Copies the file to the parcel of a host; others that share its home load it from there. */
 export function bringImage(parcel: string, from: string): Action {
-  return { files: { from, path: `${parcel}/${FILE}`, to: parcel }, script: `test -f ${pathWord(parcel)}/${FILE}` }
+  const file = `${parcel}/${FILE}`
+  return { files: { from, path: file, kind: 'file', to: parcel }, script: `test -f ${pathWord(file)}` }
 }
 
 /** From the file in the parcel. */

@@ -83,7 +83,8 @@ function makeImage(wanted: Wanted, source: OwnFacts): Operation {
       return steps('missing', [{ id: 'pull', title: `pull ${image}`, changes: [`+ ${image}`], run }])
     }
     if (there?.labels[SOURCE_LABEL] === key) return nothing(`${image} is built from ${file.path} (${short(there)})`)
-    const context = { from: undefined, path: dirname(file.path), to: `${parcelOf(wanted)}/context` }
+    const to = `${parcelOf(wanted)}/context`
+    const context = { from: undefined, path: dirname(file.path), kind: 'directory', to } as const
     const run = buildImage(image, key, basename(file.path), context)
     return imageSteps(there, { id: 'build', title: `build ${image} from ${file.path}`, run }, image)
   })

@@ -133,7 +133,7 @@ function venvVerdict(
     id: 'bring',
     title: `copy the wheels from ${from}`,
     changes: [`+ ${parcel}`],
-    run: { ...check, files: { from, path: parcel, to: parcel } },
+    run: { ...check, files: { from, path: parcel, kind: 'directory', to: parcel } as const },
     check,
   }
   const install = (changes: readonly string[]): Step => {

@@ -34,11 +34,13 @@ export type ScriptResult = {
   readonly durationMs: number
 }
 
-/** The content of a directory of one host (undefined: this machine, where it may be one file), for a directory of another one. */
+/** A file of one host (undefined: this machine), or what is in a directory, for a directory of another one. */
 export type FileDelivery = {
   readonly from: string | undefined
   /** Absolute, or `~/…`. */
   readonly path: string
+  /** What `path` is. If a host sends anything else, a link included, nothing is copied. */
+  readonly kind: 'directory' | 'file'
   /** As `path`; created (mode 0700) if missing. */
   readonly to: string
 }

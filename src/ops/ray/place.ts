@@ -143,7 +143,7 @@ od -A n -t x1 -N 32 /dev/urandom | tr -d ' \\n' > ${file}.new && mv -f ${file}.n
     return [{ ...step, title: "make the cluster's token", run: { script: make }, check: { script: isThere } }]
   }
   const path = `~/${directory}`
-  const files = { from: wanted.head.host, path, to: path }
+  const files = { from: wanted.head.host, path, kind: 'directory', to: path } as const
   return [{ ...step, title: "bring the cluster's token", run: { script: `chmod 600 ${file} && ${isThere}`, files } }]
 }
 

@@ -1,9 +1,18 @@
 /** Files of one host for others, on the embedded hosts (real SSH): fetched once, and sent to those that come together in one copy. */
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { FileCarrier } from '../../../src/cli/connect/carry-files.ts'
 import type { Endpoint } from '../../../src/inventory/host.ts'
 import { copyToHosts } from '../../../src/ssh/copy/copy-to-hosts.ts'
@@ -60,7 +69,11 @@ it('is copied once to all hosts that want it together', async () => {
     hosts
       .slice(1)
       .map((host) =>
-        files.carry(host, { from: hosts[0], path: '~/parcel', to: '~/together' }, { signal, together: 3 }),
+        files.carry(
+          host,
+          { from: hosts[0], path: '~/parcel', kind: 'directory', to: '~/together' },
+          { signal, together: 3 },
+        ),
       ),
   )
   expect(ends.map(({ outcome }) => outcome)).toEqual(Array(3).fill({ kind: 'exit', code: 0 }))
@@ -71,7 +84,7 @@ it('is copied once to all hosts that want it together', async () => {
 it('is copied to one host if the others do not come, and to a host that comes late', async () => {
   const files = carrier()
   const { signal } = new AbortController()
-  const delivery = { from: hosts[0], path: '~/parcel', to: '~/alone' }
+  const delivery = { from: hosts[0], path: '~/parcel', kind: 'directory', to: '~/alone' } as const
   const first = await files.carry(hosts[1]!, delivery, { signal, together: 3 })
   const late = await files.carry(hosts[2]!, delivery, { signal, together: 3 })
   expect([first.outcome, late.outcome]).toEqual(Array(2).fill({ kind: 'exit', code: 0 }))
@@ -81,12 +94,8 @@ it('is copied to one host if the others do not come, and to a host that comes la
 it('tells each host why nothing came, and tries again the next time', async () => {
   const files = carrier()
   const { signal } = new AbortController()
-  const bring = () =>
-    Promise.all(
-      hosts
-        .slice(1)
-        .map((host) => files.carry(host, { from: hosts[0], path: '~/later', to: '~/later' }, { signal, together: 3 })),
-    )
+  const delivery = { from: hosts[0], path: '~/later', kind: 'directory', to: '~/later' } as const
+  const bring = () => Promise.all(hosts.slice(1).map((host) => files.carry(host, delivery, { signal, together: 3 })))
   for (const { outcome, stderr } of await bring()) {
     expect(outcome).toEqual({ kind: 'exit', code: 1 })
     expect(Buffer.from(stderr).toString()).toMatch(/later/)
@@ -100,15 +109,70 @@ it('tells each host why nothing came, and tries again the next time', async () =
 
 it('also carries a file of this machine', async () => {
   const { signal } = new AbortController()
-  const delivery = { from: undefined, path: join(homes[0]!, 'parcel', 'list'), to: '~/one' }
+  const delivery = { from: undefined, path: join(homes[0]!, 'parcel', 'list'), kind: 'file', to: '~/one' } as const
   const { outcome } = await carrier().carry(hosts[1]!, delivery, { signal, together: 1 })
   expect(outcome).toEqual({ kind: 'exit', code: 0 })
   expect(readFileSync(join(homes[1]!, 'one', 'list'), 'utf8')).toBe('small')
 })
 
+describe('from a host that lies', () => {
+  let own: string
+  let programs: string
+  beforeAll(() => {
+    // The user's, on this machine.
+    own = mkdtempSync(join(tmpdir(), 'muster-own-'))
+    writeFileSync(join(own, 'id_ed25519'), 'private')
+    programs = join(embedded.directory, 'bin', embedded.hosts[0]!.name)
+    // A link that it is asked for is listed as a link, and not as what it leads to.
+    writeFileSync(
+      join(programs, 'readlink'),
+      '#!/bin/sh\n[ "$1" != -f ] || { echo "$2"; exit; }\nexec /usr/bin/readlink "$@"\n',
+      {
+        mode: 0o755,
+      },
+    )
+    symlinkSync(own, join(homes[0]!, 'to-directory'))
+    symlinkSync(join(own, 'id_ed25519'), join(homes[0]!, 'to-file'))
+    mkdirSync(join(homes[0]!, 'links'))
+    symlinkSync(own, join(homes[0]!, 'links', 'directory'))
+    symlinkSync(join(own, 'id_ed25519'), join(homes[0]!, 'links', 'file'))
+  })
+  afterAll(() => {
+    rmSync(own, { recursive: true, force: true })
+    rmSync(join(programs, 'readlink'), { force: true })
+  })
+  const bring = async (path: string, kind: 'directory' | 'file', to: string) => {
+    const { signal } = new AbortController()
+    const delivery = { from: hosts[0], path: `~/${path}`, kind, to: `~/${to}` }
+    const { outcome, stderr } = await carrier().carry(hosts[1]!, delivery, { signal, together: 1 })
+    return { outcome, said: Buffer.from(stderr).toString() }
+  }
+
+  it.each([
+    ['to-directory', 'directory', 'link'],
+    ['to-file', 'directory', 'link'],
+    ['to-directory', 'file', 'link'],
+    ['to-file', 'file', 'link'],
+    ['parcel', 'file', 'directory'],
+    ['parcel/list', 'directory', 'file'],
+  ] as const)('refuses %s instead of a %s: it is a %s', async (path, kind, sent) => {
+    const { outcome, said } = await bring(path, kind, 'refused')
+    expect(outcome).toEqual({ kind: 'exit', code: 1 })
+    expect(said).toBe(`${hosts[0]!.host} sent a ${sent} instead of the ${kind} ~/${path}: nothing was copied`)
+    expect(readdirSync(homes[1]!)).not.toContain('refused')
+    expect(leftHere()).toEqual([])
+  })
+
+  it('copies links inside of it as links', async () => {
+    expect(await bring('links', 'directory', 'linked')).toEqual({ outcome: { kind: 'exit', code: 0 }, said: '' })
+    expect(readlinkSync(join(homes[1]!, 'linked', 'directory'))).toBe(own)
+    expect(readlinkSync(join(homes[1]!, 'linked', 'file'))).toBe(join(own, 'id_ed25519'))
+  })
+})
+
 it('stops when its signal aborts', async () => {
   const stop = new AbortController()
-  const delivery = { from: hosts[0], path: '~/parcel', to: '~/cancelled' }
+  const delivery = { from: hosts[0], path: '~/parcel', kind: 'directory', to: '~/cancelled' } as const
   const carried = carrier().carry(hosts[1]!, delivery, { signal: stop.signal, together: 3 })
   stop.abort()
   expect((await carried).outcome).toEqual({ kind: 'cancelled' })

@@ -72,8 +72,9 @@ describe('the password of sudo', () => {
     }
     const { sudo } = setUp()
     const options = { signal: new AbortController().signal, together: 1 }
-    const delivered = sudo.watch(new Hosts()).deliver?.('m1', { from: undefined, path: '/x', to: '/y' }, options)
-    expect((await delivered)?.outcome).toEqual({ kind: 'exit', code: 0 })
+    const delivery = { from: undefined, path: '/x', kind: 'directory', to: '/y' } as const
+    const delivered = await sudo.watch(new Hosts()).deliver?.('m1', delivery, options)
+    expect(delivered?.outcome).toEqual({ kind: 'exit', code: 0 })
     expect(sudo.watch({ exec: async () => resultOf({ kind: 'cancelled' }) }).deliver).toBeUndefined()
   })
 })

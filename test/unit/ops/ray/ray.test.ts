@@ -181,6 +181,7 @@ describe('the plan of Ray', () => {
     expect(steps[2]?.run.files).toEqual({
       from: 'm10',
       path: '~/.ray/muster/m10-6333',
+      kind: 'directory',
       to: '~/.ray/muster/m10-6333',
     })
     const [, start] = steps
