@@ -91,13 +91,22 @@ printf '%s\\n' "$PWD/${copy}" ${DONE}
 `
 }
 
+const ifWhole = ({ name, digest }: WholeCopy) =>
+  `[ -d ./${name} ] && [ "$(digest ${name})" = ${shellQuote(digest)} ] || { echo missing; exit; }`
+
+/** Prints `missing` if a copy is not there, or not whole. */
+export function formatCheck(place: CheckpointPlace, copy: WholeCopy): string {
+  return `${inPlace(place)}${FUNCTIONS}${ifWhole(copy)}\necho ${DONE}\n`
+}
+
 /** Puts a copy in the place of a member's checkpoint; given twice, it does so once. Prints `missing` if it is not there, or not whole. */
-export function formatMove(place: CheckpointPlace, member: number, { name, digest }: WholeCopy): string {
+export function formatMove(place: CheckpointPlace, member: number, copy: WholeCopy): string {
   const own = memberDirectory(member)
+  const { name } = copy
   return `${inPlace(place)}${FUNCTIONS}exec 9>.lock; command -v flock >/dev/null && flock 9
 last=; [ -f .${own} ] && read -r last <.${own}
 if [ "$last" != ${name} ]; then
-  [ -d ./${name} ] && [ "$(digest ${name})" = ${shellQuote(digest)} ] || { echo missing; exit; }
+  ${ifWhole(copy)}
   rm -rf ./.old-${own}; [ ! -e ./${own} ] || mv ./${own} ./.old-${own} || exit
   mv ./${name} ./${own} && echo ${name} >.${own}.new && mv .${own}.new .${own} || exit
   rm -rf ./.old-${own}

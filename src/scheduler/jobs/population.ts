@@ -26,6 +26,7 @@ import {
   checkpointValue,
   copyName,
   formatArrival,
+  formatCheck,
   formatDrop,
   formatMove,
   formatSnapshot,
@@ -272,14 +273,21 @@ export class Population implements Disposable {
     const from = await asked(port, one.from, formatSnapshot(place, one.source, name), signal)
     if (from.kind === 'none') return { kind: 'failed', reason: `member ${one.source} has no checkpoint on ${one.from}` }
     if (from.kind !== 'done' || from.digest === undefined) return failed(one.from, from)
-    const copied: Outcome = { kind: 'copied', copy: { name, digest: from.digest } }
+    const copy = { name, digest: from.digest }
+    const copied: Outcome = { kind: 'copied', copy }
     if (one.from === one.to || checkpoints !== undefined) return copied
     const to = await asked(port, one.to, formatArrival(place, name), signal)
     if (to.kind === 'here') return copied
     if (to.kind !== 'done' || to.path === undefined || from.path === undefined) return failed(one.to, to)
     const result = await port.copy({ host: one.from, path: from.path }, { host: one.to, path: to.path }, signal)
-    if (!signal.aborted) await port.run(one.from, formatDrop(place, one.member), signal)
-    return result.kind === 'ok' ? copied : failed(one.to, result)
+    // Before its trial is stopped: the host may have sent something else.
+    const whole = result.kind === 'ok' ? await asked(port, one.to, formatCheck(place, copy), signal) : result
+    const isWhole = whole.kind === 'done'
+    const dropped = isWhole ? [one.from] : [one.from, one.to]
+    if (!signal.aborted) await Promise.all(dropped.map((host) => port.run(host, formatDrop(place, one.member), signal)))
+    if (isWhole) return copied
+    if (whole.kind !== 'missing') return failed(one.to, whole)
+    return { kind: 'failed', reason: `the copy of ${one.from} on ${one.to} is not its whole checkpoint` }
   }
 
   #placeOf({ id }: Study, { checkpoints }: PbtSpec): CheckpointPlace {

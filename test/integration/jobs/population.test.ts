@@ -379,6 +379,24 @@ describe('a population', () => {
     expect(world.store.studies.trials(id).map(({ end }) => end)).toEqual([undefined, undefined, undefined, undefined])
   })
 
+  it('lets a member go on when what was copied is not the checkpoint, and keeps nothing of it', async () => {
+    using world = new QueueWorld(HOSTS, false)
+    let count = 0
+    const copy: CheckpointPort['copy'] = (_, to) => {
+      count += 1
+      return begin(runShell('m1', `echo else >'${to.path}/state'`))
+    }
+    world.restart(undefined, port({ copy }))
+    const id = createStudy(world)
+    const state = () => world.store.studies.get(id)?.state
+    for (let tick = 0; tick < LAST_STEP && state()?.trouble === undefined; tick++) await turn(world)
+    expect([count, copies(world)]).toEqual([1, []])
+    expect(state()?.trouble).toMatch(/^member \d was not replaced: the copy of m\d on m\d is not its whole checkpoint$/)
+    expect(world.store.studies.trials(id).map(({ end }) => end)).not.toContainEqual(
+      expect.objectContaining({ kind: 'pruned' }),
+    )
+  })
+
   it('says that its members do not print how far they are', async () => {
     using world = new QueueWorld(HOSTS, false)
     world.restart(undefined, port())
