@@ -4,6 +4,7 @@ import { defined } from '../../base/defined.ts'
 import { knownValue } from '../kernel/fact.ts'
 import { blocked, ifKnown, nothing, type Operation, type Step, steps, type Verdict } from '../kernel/operation.ts'
 import { normalName, type PrefixFacts, parcelCheck, removeParcel } from './facts.ts'
+import { isTomlLock, type Pins, pinsOf } from './pins.ts'
 import {
   type EnvAreaFacts,
   envId,
@@ -14,7 +15,7 @@ import {
   packageChanges,
   prefixFactOf,
 } from './plan.ts'
-import { type Gathering, gatherWheels, installLock, isTomlLock, isVenv, makeVenv, removeVenv } from './venv-scripts.ts'
+import { type Gathering, gatherWheels, installLock, isVenv, makeVenv, removeVenv } from './venv-scripts.ts'
 import { contentOf, type EnvWanted, parcelOf } from './wanted.ts'
 
 type Wanted = EnvWanted<'venv'>
@@ -32,7 +33,8 @@ export function planVenvUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[]
   const elsewhere = keptElsewhere('up', wanted, areaFacts)
   const parcelElsewhere = keptElsewhere('up', wanted, areaFacts, 'parcel')
   const source = facts.get(spec.from)?.facts
-  const lock = source === undefined ? undefined : lockOf(wanted, source)
+  const pins = file?.kind === 'text' ? pinsOf(file) : undefined
+  const lock = source === undefined ? undefined : lockOf(wanted, source, pins)
   const followed = source === undefined || file !== undefined ? undefined : versionsOf(knownValue(prefixFactOf(source)))
   const venvs = [...facts].map(([host, { facts: own }]) => {
     const kept = elsewhere.get(host)
@@ -40,11 +42,11 @@ export function planVenvUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[]
     if (host === spec.from && file === undefined) {
       return operation('venv', host, TITLE, nothing(`the other hosts follow it: ${spec.path}`))
     }
-    const known = lock ?? followed ?? (source === undefined ? lockOf(wanted, own) : undefined)
+    const known = lock ?? followed ?? (source === undefined ? lockOf(wanted, own, pins) : undefined)
     const verdict = ifKnown(host, TITLE, prefixFactOf(own), (content) =>
       source === undefined && known === undefined
         ? blocked(host, 'not-reached', `${spec.from}, which gathers the wheels, cannot be reached`)
-        : venvVerdict(wanted, host, content, known, source !== undefined && host !== spec.from),
+        : venvVerdict(wanted, host, content, known, source !== undefined && host !== spec.from, pins),
     )
     // A shared home receives the parcel once; the next host finds it there.
     const bringer = parcelElsewhere.get(host)?.keeper
@@ -63,10 +65,12 @@ export function planVenvUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[]
 }
 
 /** The lock in a host's parcel; undefined: not made yet, or outdated. */
-function lockOf({ file }: Wanted, own: OwnFacts): Lock | undefined {
+function lockOf({ file }: Wanted, own: OwnFacts, pins: Pins | undefined): Lock | undefined {
   const lines = knownValue(own.parcel)?.content
   if (lines === undefined) return undefined
-  const lock: Lock = new Map(lines.map(parseLockLine).filter((pin) => pin !== undefined))
+  const lock = new Map(lines.map(parseLockLine).filter((pin) => pin !== undefined))
+  // With hashes in the file, each host has a pip of its own.
+  if (pins !== undefined && !pins.has('pip')) lock.delete('pip')
   if (file !== undefined) return lock
   const followed = knownValue(prefixFactOf(own))
   if (followed === undefined || !('packages' in followed)) return undefined
@@ -124,6 +128,7 @@ function venvVerdict(
   lock: Lock | undefined,
   /** False: the parcel is already on the host. */
   isBrought: boolean,
+  pins: Pins | undefined,
 ): Verdict {
   const { spec, key } = wanted
   const { path, python, from } = spec
@@ -137,7 +142,9 @@ function venvVerdict(
     check,
   }
   const install = (changes: readonly string[]): Step => {
-    const run = installLock(path, parcel, lockFile)
+    // The user's file decides what another host gathers, not that host.
+    const checked = host !== from && pins !== undefined && { pins, file: spec.file ?? '', from, python }
+    const run = installLock(path, parcel, lockFile, checked || undefined)
     return { id: 'install', title: `install them in ${path} (offline)`, changes, run }
   }
   const make = {

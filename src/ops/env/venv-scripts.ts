@@ -3,6 +3,7 @@ import { shellQuote } from '../../base/shell-quote.ts'
 import { pathWord } from '../kernel/files.ts'
 import type { Action } from '../kernel/operation.ts'
 import { MARK_FILE, PARCEL_MARK } from './facts.ts'
+import type { Pins } from './pins.ts'
 
 const FETCH_TIMEOUT_MS = 60 * 60_000
 const INSTALL_TIMEOUT_MS = 30 * 60_000
@@ -128,11 +129,6 @@ else: sys.exit("it is neither a pylock.toml nor a uv.lock")
 print("\\n".join([*("--extra-index-url " + index for index in sorted(indexes)), *(pins[name] for name in sorted(pins))]))
 `
 
-/** Whether a file of this name is such a lock rather than a list for pip. */
-export function isTomlLock(path: string): boolean {
-  return /(^|\/)(uv\.lock|pylock(\.[^/]*)?\.toml)$/.test(path)
-}
-
 export type Gathering = {
   readonly python: string
   /** The path of the environment, which may have the only pip. */
@@ -248,8 +244,52 @@ PIP_CONFIG_FILE=/dev/null
 export PIP_CONFIG_FILE
 `
 
-/** Makes the environment match the lock, offline from the parcel. */
-export function installLock(prefix: string, parcel: string, content: string): Action {
+/**
+ * Prints the lock of another host with the hashes of the wheels that are there, if the user's file allows all of them. pip itself is
+ * left out unless the file names it. Arguments: parcel, lock, `NAME ALGORITHM:HASH` lines, the other host, the user's file.
+ */
+const CHECK_PROGRAM = `import hashlib, os, re, sys
+directory, lock, allowed, host, source = sys.argv[1:]
+pins = {}
+for line in open(allowed):
+    name, digest = line.split()
+    pins.setdefault(name, set()).add(digest)
+def refuse(why, what): sys.exit("%s. Nothing was installed. %s" % (why, what))
+lines = []
+with open(lock, encoding="utf-8", errors="replace") as file: gathered = file.read(1 << 20).splitlines()
+for line in gathered:
+    match = re.match("([a-z0-9-]+)==([a-zA-Z0-9_.+!~-]+) --hash=sha256:[0-9a-f]{64} # ([a-zA-Z0-9_.+!~-]+[.]whl)$", line)
+    path = match and os.path.join(directory, match.group(3))
+    if not match or os.path.islink(path) or not os.path.isfile(path):
+        refuse("the lock of %s has a line that is not of a wheel" % host, "Run muster env down, then muster env up")
+    name, version, wheel = match.groups()
+    if name not in pins:
+        if name == "pip": continue
+        refuse("%s gathered %s %s, for which %s has no hash" % (host, name, version, source), "If it is needed, add it there with its hash")
+    digests = {each: hashlib.new(each) for each in {"sha256", *(digest.split(":")[0] for digest in pins[name])}}
+    with open(path, "rb") as file:
+        for block in iter(lambda: file.read(1 << 20), b""):
+            for digest in digests.values(): digest.update(block)
+    own = "sha256:" + digests["sha256"].hexdigest()
+    if not any("%s:%s" % (each, digest.hexdigest()) in pins[name] for each, digest in digests.items()):
+        refuse("%s gathered %s, which %s does not allow" % (host, wheel, source),
+            "If you trust it, because %s built it from source, add its hash there: %s" % (host, own))
+    lines.append("%s==%s --hash=%s # %s" % (name, version, own, wheel))
+print("\\n".join(lines))
+`
+
+/** What another host gathered, and what the user's file allows of it. */
+type Checked = {
+  readonly pins: Pins
+  /** The user's file, as hosts.yaml names it. */
+  readonly file: string
+  readonly from: string
+  /** To install with its pip if the environment can get none. */
+  readonly python: string
+}
+
+/** Makes the environment match the lock, offline from the parcel. `checked`: with no other hashes than these. */
+export function installLock(prefix: string, parcel: string, content: string, checked?: Checked): Action {
   return {
     script: `umask 022
 ${WITHOUT_SETTINGS}${QUIET}d=${pathWord(parcel)} p=${pathWord(prefix)}
@@ -258,13 +298,38 @@ ${scratch(parcel)}# What has no list of its files cannot be replaced; pip puts i
 for s in "$p"/lib/python[0-9]*/site-packages; do
   for i in "$s"/*.dist-info; do [ ! -d "$i" ] || [ -e "$i/RECORD" ] || rm -rf "$i"; done
 done
-wheel=$(sed -n 's/^pip==.* # //p' "$d/${content}")
-if [ -n "$wheel" ]; then set -- "$p/bin/python" -I "$d/$wheel/pip"; else set -- "$p/bin/python" -I -m pip; fi
-"$@" install --quiet --no-index --find-links "$d" --no-deps --require-hashes -r "$d/${content}" || exit 1
-extra=$("$p/bin/python" -I -c ${shellQuote(EXTRA_PROGRAM)} "$d/${content}") || exit 1
+${checked === undefined ? `lock=$d/${content}` : checkLock(content, checked)}
+wheel=$(sed -n 's/^pip==.* # //p' "$lock")
+if [ -n "$wheel" ]; then set -- "$p/bin/python" -I "$d/$wheel/pip"
+${checked === undefined ? 'else set -- "$p/bin/python" -I -m pip' : ownPip(checked)}
+fi
+"$@" install --quiet --no-index --find-links "$d" --only-binary :all: --no-deps --require-hashes -r "$lock" || exit 1
+extra=$("$p/bin/python" -I -c ${shellQuote(EXTRA_PROGRAM)} "$lock") || exit 1
 [ -z "$extra" ] || "$@" uninstall --quiet --yes $extra`,
+    ...(checked === undefined ? {} : { stdin: [allowedLines(checked.pins)] }),
     timeoutMs: INSTALL_TIMEOUT_MS,
   }
+}
+
+function allowedLines(pins: Pins): string {
+  return [...pins].flatMap(([name, hashes]) => [...hashes].map((hash) => `${name} ${hash}\n`)).join('')
+}
+
+/** Sets $lock. */
+function checkLock(content: string, { from, file }: Checked): string {
+  return `cat > "$t/allowed" || exit 1
+lock=$t/lock
+"$p/bin/python" -I -c ${shellQuote(CHECK_PROGRAM)} "$d" "$d/${content}" "$t/allowed" ${shellQuote(from)} ${shellQuote(file)} > "$lock" || exit 1`
+}
+
+/** A pip that the other host did not choose. */
+function ownPip({ from, file, python }: Checked): string {
+  const none = `there is no pip here other than the wheel of ${from}, for which ${file} has no hash. Install python3-venv here, or add pip there with its hash`
+  return `elif "$p/bin/python" -I -m pip --version > /dev/null 2>&1 || "$p/bin/python" -I -m ensurepip > /dev/null 2>&1; then
+  set -- "$p/bin/python" -I -m pip
+elif ${shellQuote(python)} -I -m pip --python "$p/bin/python" --version > /dev/null 2>&1; then
+  set -- ${shellQuote(python)} -I -m pip --python "$p/bin/python"
+else echo ${shellQuote(none)} >&2; exit 1`
 }
 
 /** Removes "$p", the mark last, so that an interrupted removal can continue. */

@@ -1,0 +1,110 @@
+/** `muster env` with hashes in the requirements: the host that the others follow cannot give them anything else. */
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { PROGRAM } from '../../support/console-options.ts'
+import { requirement } from '../../support/requirements.ts'
+import { copyPipWheel, makeTinyWheel } from '../../support/tiny-wheel.ts'
+import { type Lab, startLab } from '../cluster/lab.ts'
+import type { RunResult } from '../cluster/run.ts'
+
+const canRun = requirement(
+  ...(['root', 'namespaces', 'sshd', 'ip', 'nsenter', 'ssh', 'flock', 'python3', 'python environments'] as const),
+)
+
+const PYTHON = '/usr/bin/python3'
+const WHEEL = 'tiny-1.0-py3-none-any.whl'
+const PARCEL = 'cd ~/.cache/muster/env/muster-*'
+/** A pip that leaves a file where it runs. */
+const PIP = `import glob, zipfile
+name = glob.glob("pip-*.whl")[0]
+with zipfile.ZipFile(name, "w") as wheel: wheel.writestr("pip/__main__.py", "open('/root/ran', 'w')")
+`
+
+describe.skipIf(!canRun)('muster env with hashes', { timeout: 300_000 }, () => {
+  let lab: Lab
+  let evil: string
+  const home = (name: string) => join(lab.directory, 'hosts', name, 'home')
+  const up = async (): Promise<RunResult> => {
+    const command = [...PROGRAM, '--hosts', join(lab.directory, 'env.yaml'), 'env', 'up', '--yes']
+    return await lab.run(command, { timeoutMs: 200_000 })
+  }
+  const exec = async (name: string, script: string): Promise<string> => {
+    const { code, stdout, stderr } = await lab.host(name).exec(script)
+    if (code !== 0) throw new Error(`${name}: ${script}: exit ${code}\n${stdout}${stderr}`)
+    return stdout
+  }
+  const digest = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex')
+  const tiny = (name: string) => exec(name, '~/lab/bin/python -m tiny')
+
+  beforeAll(async () => {
+    lab = await startLab({ count: 2 })
+    const wheels = join(home('m1'), 'wheels')
+    evil = join(home('m1'), 'evil')
+    for (const directory of [wheels, evil]) mkdirSync(directory)
+    copyPipWheel(wheels)
+    makeTinyWheel(wheels, 'tiny')
+    makeTinyWheel(evil, 'tiny', 'evil')
+    makeTinyWheel(evil, 'more', 'evil')
+    const hosts = lab.hosts.map(({ name, address }) => `  ${name}: { address: ${address} }\n`).join('')
+    const venv = `path: ~/lab, python: ${PYTHON}, requirements: requirements.txt`
+    writeFileSync(
+      join(lab.directory, 'env.yaml'),
+      `defaults: { user: root }\nhosts:\n${hosts}environment:\n  venv: { ${venv} }\n`,
+    )
+    await exec(
+      'm1',
+      'mkdir -p ~/.config/pip && printf "[global]\\nfind-links = /root/wheels\\nno-index = true\\n" > ~/.config/pip/pip.conf',
+    )
+    const pin = `tiny==1.0 \\\n  --hash=sha256:${digest(join(wheels, WHEEL))}\n`
+    writeFileSync(join(lab.directory, 'requirements.txt'), pin)
+  }, 200_000)
+  afterAll(async () => await lab?.stop())
+
+  /** What m1 says from now on; the others have to ask it again. */
+  const lie = async (script: string) => {
+    await exec('m1', `${PARCEL} && ${script}`)
+    await exec('m2', 'rm -rf ~/lab ~/.cache/muster /root/ran')
+  }
+  const lockOf = (name: string, file: string) => `${name}==1.0 --hash=sha256:${digest(join(evil, file))} # ${file}`
+
+  it('installs what the hashes allow', async () => {
+    const { code, stdout, stderr } = await up()
+    expect([code, stderr, stdout]).toEqual([0, '', expect.not.stringMatching(/FAILED|blocker/)])
+    expect([await tiny('m1'), await tiny('m2')]).toEqual(['brought\n', 'brought\n'])
+    expect((await up()).stdout).toContain('nothing to do')
+  })
+
+  it('does not run the pip of the host that is followed', async () => {
+    await lie(
+      `${PYTHON} -c '${PIP}' && h=$(sha256sum pip-*.whl) && sed -i "s/^\\(pip==.*sha256:\\)[0-9a-f]*/\\1\${h%% *}/" content-*`,
+    )
+    expect(await up()).toMatchObject({ code: 0, stderr: '' })
+    expect([await tiny('m2'), await exec('m2', 'ls /root/ran 2> /dev/null; :')]).toEqual(['brought\n', ''])
+  })
+
+  it('refuses another wheel, also one whose hash is in the lock of the host', async () => {
+    await lie(`cp ~/evil/${WHEEL} . && sed -i 's/^tiny.*/${lockOf('tiny', WHEEL)}/' content-*`)
+    const { code, stdout } = await up()
+    const hash = `sha256:${digest(join(evil, WHEEL))}`
+    expect(stdout).toContain(
+      `m2: install them in ~/lab (offline): FAILED: m1 gathered ${WHEEL}, which requirements.txt does not allow. Nothing was installed. If you trust it, because m1 built it from source, add its hash there: ${hash} (exit 1)`,
+    )
+    expect([code, await exec('m2', `~/lab/bin/python -c 'import tiny' 2> /dev/null || echo none`)]).toEqual([
+      5,
+      'none\n',
+    ])
+  })
+
+  it('refuses another package, and lines that are not of a wheel', async () => {
+    const file = 'more-1.0-py3-none-any.whl'
+    const good = `cp ~/wheels/${WHEEL} . && sed -i 's/^tiny.*/tiny==1.0 --hash=sha256:'$(sha256sum ${WHEEL} | cut -c 1-64)' # ${WHEEL}/' content-*`
+    await lie(`${good} && cp ~/evil/${file} . && sed -i '$a ${lockOf('more', file)}' content-*`)
+    expect((await up()).stdout).toMatch(
+      /^m2: .*FAILED: m1 gathered more 1\.0, for which requirements\.txt has no hash\./m,
+    )
+    await lie(`sed -i 's/^more.*/--extra-index-url http:\\/\\/127.0.0.1\\/ # ${WHEEL}/' content-*`)
+    expect((await up()).stdout).toMatch(/^m2: .*FAILED: the lock of m1 has a line that is not of a wheel\./m)
+  })
+})
