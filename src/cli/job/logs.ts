@@ -1,6 +1,6 @@
 /** `muster job logs`: the output of a bundle, read from its host piece by piece; `clean`: deletes what ended jobs left on hosts, and on request their records. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { MusterError } from '../../base/errors.ts'
+import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
@@ -40,7 +40,7 @@ export const logs: VerbCode = {
       .option('--all', 'read the output of all ranks; a line that several have is printed once')
       .option('--failed', 'read the output of ranks that failed, the likely cause first')
       .option('--attempt <n>', 'read the output of attempt N (default: the last one)', wholeNumber(1))
-      .option('-f, --follow', 'keep printing until the job ends; a job that waits is waited for'),
+      .option('-f, --follow', 'keep printing until the job ends, also while it waits and when it is tried again'),
   help: `
 Examples:
   muster job logs 17 -f              the output of a job, until it ends
@@ -65,32 +65,63 @@ its own. Lines of --all count as the same if they differ only in numbers.
     ]
     if (names.length > 1) throw new MusterError('usage', `${names.join(' and ')} cannot be used together`)
     using queue = await readQueue(options, context)
-    const isAsked = attempt !== undefined && attempt !== jobOr(queue, id).attempt
-    const job = follow && !isAsked ? await untilPlaced(queue, id, context) : jobOr(queue, id)
+    const isEarlier = attempt !== undefined && attempt !== jobOr(queue, id).attempt
+    const job = follow && !isEarlier ? await untilPlaced(queue, id, context) : jobOr(queue, id)
     if (all && job.spec.engine !== undefined) return await printEngine(job, options, queue, context)
     if (isWhole) checkHasRanks(job)
     using hosts = await connectHosts(queue.inventory, options, context)
     if (all) return await printAll(job, queue.store.id, hosts, options, context)
     if (failed) return await printFailed(job, queue.store.id, hosts, options, context)
-    const shown = isAsked ? await earlierAttempt(job, attempt, queue, hosts, context) : job
+    if (follow && attempt === undefined) return await printAttempts(job, options, queue, hosts, context)
+    const shown = isEarlier ? await earlierAttempt(job, attempt, queue, hosts, context) : job
     return await printOne(shown, options, queue, hosts, context)
   },
 }
 
-/** The job once something of it may have output, or it ended without. */
-async function untilPlaced(queue: OpenQueue, id: number, { stderr, signal }: CliContext): Promise<Job> {
+const QUEUED = 'queued: its output follows when it starts'
+
+/** The job once something of it may have output, or it ended without. `told`: the words that are known about its wait. */
+async function untilPlaced(queue: OpenQueue, id: number, { stderr, signal }: CliContext, told = ''): Promise<Job> {
   const isWaiting = ({ state }: Job) => state.kind === 'queued' || state.kind === 'held'
-  let told = ''
   for (;;) {
     const job = jobOr(queue, id)
     if (!isWaiting(job)) return job
-    const words =
-      job.state.kind === 'held'
-        ? `held. Run: ${queue.command(`job release ${id}`)}`
-        : 'queued: its output follows when it starts'
+    const words = job.state.kind === 'held' ? `held. Run: ${queue.command(`job release ${id}`)}` : QUEUED
     if (words !== told) stderr.write(`muster: job ${id} is ${words}\n`)
     told = words
     await sleep(CHECK_MS, undefined, { signal })
+  }
+}
+
+/** From this attempt to the one with which the job ends. */
+async function printAttempts(
+  job: Job,
+  options: LogOptions,
+  queue: OpenQueue,
+  hosts: ConnectedHosts,
+  context: CliContext,
+): Promise<number> {
+  const { stderr } = context
+  const { id } = job
+  for (;;) {
+    let trouble: unknown
+    const code = await printOne(job, options, queue, hosts, context).catch((error: unknown) => {
+      trouble = error
+      return EXIT.ok
+    })
+    const { attempt, state } = jobOr(queue, id)
+    // What cannot be read of an attempt that is over does not end the next one.
+    if (trouble !== undefined && (attempt === job.attempt || !(trouble instanceof MusterError))) throw trouble
+    if (attempt === job.attempt) return code
+    if (trouble !== undefined) stderr.write(`muster: ${printable(messageOf(trouble))}\n`)
+    const last = state.kind === 'queued' ? state.last?.replace(/^failed: /, '') : undefined
+    const why = last === undefined ? '' : ` (${printable(last)})`
+    stderr.write(`muster: attempt ${job.attempt} of job ${id} ended${why}: attempt ${attempt} follows when it starts\n`)
+    job = await untilPlaced(queue, id, context, QUEUED)
+    if (!('places' in job.state) || job.state.places === undefined) {
+      stderr.write(`muster: job ${id} is ${job.state.kind}: attempt ${job.attempt} did not start\n`)
+      return EXIT.ok
+    }
   }
 }
 
@@ -119,7 +150,7 @@ async function printOne(
   hosts: ConnectedHosts,
   context: CliContext,
 ): Promise<number> {
-  const { id, spec } = job
+  const { id, spec, attempt } = job
   const isOnHosts = spec.engine === undefined
   const { rank = 0 } = options
   const isWrapped = isOnHosts && spec.launch?.ranks !== undefined && options.bundle === undefined
@@ -135,9 +166,23 @@ async function printOne(
   const lost = needed.find(({ host }) => !names.has(host))
   if (lost !== undefined)
     throw new MusterError('configuration', `it ran on ${placeTitle(lost.host)}, which hosts.yaml no longer declares`)
-  const found = isWrapped
-    ? await findRank(job, queue.store.id, rank, hosts, context.signal)
-    : { bundle: wanted, host: place.host, files: ['out', 'err'] }
+  const hasEnded = () => {
+    const { attempt, state } = jobOr(queue, id)
+    return attempt !== job.attempt || isFinal(state)
+  }
+  /** A rank that has not begun yet has no output either. */
+  const find = async () => {
+    for (;;) {
+      const isLast = !options.follow || hasEnded()
+      try {
+        return await findRank(job, queue.store.id, rank, hosts, context.signal)
+      } catch (error) {
+        if (isLast || !(error instanceof MusterError && error.code === 'usage')) throw error
+      }
+      await sleep(CHECK_MS, undefined, { signal: context.signal })
+    }
+  }
+  const found = isWrapped ? await find() : { bundle: wanted, host: place.host, files: ['out', 'err'] }
   const output =
     readLog === undefined
       ? new OutputTail(found.files, bundleFiles(hosts, found.host, bundleKey(queue.store.id, job, found.bundle)))
@@ -146,7 +191,7 @@ async function printOne(
   const write = (name: string, text: string) => {
     if (options.json) {
       const stream = name === 'err' ? 'err' : 'out'
-      if (text !== '') context.stdout.write(jsonLine({ type: 'output', job: id, stream, text }, context))
+      if (text !== '') context.stdout.write(jsonLine({ type: 'output', job: id, attempt, stream, text }, context))
       return
     }
     const stream = name === 'err' ? context.stderr : context.stdout
@@ -154,10 +199,9 @@ async function printOne(
   }
   for (;;) {
     // Checked before reading, so that everything it wrote before it ended is read.
-    const current = jobOr(queue, id)
-    const hasEnded = current.attempt !== job.attempt || isFinal(current.state)
+    const isLast = !options.follow || hasEnded()
     if (await output.read(write, context.signal)) continue
-    if (!options.follow || hasEnded) return EXIT.ok
+    if (isLast) return EXIT.ok
     await sleep(CHECK_MS, undefined, { signal: context.signal })
   }
 }

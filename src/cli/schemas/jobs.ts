@@ -147,6 +147,7 @@ export const logs = output(
   '`muster job logs --json`',
   line('output', 'A piece of the output of a job, a rank or a bundle.', {
     job: count,
+    attempt: count,
     stream: is('out', 'err'),
     text,
   }),

@@ -16,6 +16,8 @@ const known = new Map<string, EngineReport>()
 const orders: EngineOrder[] = []
 /** What the log of a job has, by key; undefined: it cannot be read any more. */
 const logs = new Map<string, string | undefined>()
+/** Keys of the logs that were read. */
+const read = new Set<string>()
 let trouble: string | undefined
 
 const PLANTED: EngineKind = {
@@ -49,6 +51,7 @@ const PLANTED: EngineKind = {
     },
     tryOut: async ({ spec }) => ({ script: `run ${spec.command}\n`, words: 'it would never start', isNever: true }),
     ...outputOn('here', ({ key, rank = 'alone', fromByte }) => {
+      read.add(key)
       if (!logs.has(key)) return `echo log of ${key} ${rank} | tail -c ${fromByte < 0 ? -fromByte : `+${fromByte + 1}`}`
       const text = logs.get(key)
       return text === undefined ? 'echo loss=666; exit 1' : `printf %s ${shellQuote(text)}`
@@ -69,6 +72,7 @@ beforeEach(() => {
   known.clear()
   orders.length = 0
   logs.clear()
+  read.clear()
   onStart = () => 'waiting'
   trouble = undefined
   store = new JobStore(join(directory, '.local', 'state', 'muster', 'jobs', 'lab.db'))
@@ -156,6 +160,55 @@ describe('an engine that is planted with one line', () => {
     const cancelled = await ends[1]
     expect(cancelled?.messages).toMatch(/^muster: job \d+ is held\. Run: muster job release \d+\n/)
     expect(cancelled?.messages).toContain(`job ${stopped} is cancelled: bundle 0 has no output`)
+  })
+
+  it('follows the output of a job through its attempts', async () => {
+    const id = await submit('--retries', '1', '--', 'a')
+    const followed = muster(['job', 'logs', String(id), '--follow', '--json'])
+    const alone = muster(['job', 'logs', String(id), '--follow'])
+    const isFollowed = async (attempt: number) => {
+      const key = keyOf(id, attempt)
+      await waitUntil(() => known.get(key) === 'waiting', `attempt ${attempt} to be handed over`)
+      known.set(key, 'running')
+      await waitUntil(() => kind(id) === 'running' && read.has(key), `attempt ${attempt} to be followed`)
+    }
+    await whileWorking(async () => {
+      await isFollowed(1)
+      known.set(keyOf(id), 3)
+      await isFollowed(2)
+      await muster(['job', 'requeue', String(id)])
+      await isFollowed(3)
+      known.set(keyOf(id, 3), 0)
+      await waitUntil(() => kind(id) === 'done', 'it to end')
+    })
+    const { exitCode, output, messages } = await alone
+    expect([exitCode, output]).toEqual([0, [1, 2, 3].map((one) => `log of ${keyOf(id, one)} alone\n`).join('')])
+    expect(messages.split('\n').slice(-3)).toEqual([
+      `muster: attempt 1 of job ${id} ended (exit 3): attempt 2 follows when it starts`,
+      expect.stringMatching(
+        `^muster: attempt 2 of job ${id} ended( \\(requeued\\))?: attempt 3 follows when it starts$`,
+      ),
+      '',
+    ])
+    const events = (await followed).output.trim().split('\n')
+    expect(events.map((line) => JSON.parse(line).attempt)).toEqual([1, 2, 3])
+  })
+
+  it('ends following where the next attempt is cancelled before it starts', async () => {
+    const id = await submit('--retries', '1', '--', 'a')
+    const followed = muster(['job', 'logs', String(id), '--follow'])
+    await whileWorking(async () => {
+      await waitUntil(() => known.size === 1, 'it to be handed over')
+      known.set(keyOf(id), 'running')
+      await waitUntil(() => kind(id) === 'running' && read.has(keyOf(id)), 'it to be followed')
+      known.set(keyOf(id), 3)
+      await waitUntil(() => store.get(id)?.attempt === 2, 'it to be tried again')
+      await muster(['job', 'cancel', String(id)])
+      expect(kind(id)).toBe('cancelled')
+      const { exitCode, messages } = await followed
+      expect(exitCode).toBe(0)
+      expect(messages).toContain(`muster: job ${id} is cancelled: attempt 2 did not start\n`)
+    })
   })
 
   it('loses jobs that it does not know any more, and only those that ran', async () => {

@@ -92,6 +92,22 @@ describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
     })
   })
 
+  it('follows what a job says through its retries', async () => {
+    const command =
+      'echo attempt $MUSTER_ATTEMPT; [ $MUSTER_ATTEMPT = 2 ] || { until [ -e seen ]; do sleep 0.1; done; exit 3; }'
+    const id = await submit('--retries', '1', '--', command)
+    const follower = queue.follow(id)
+    const { ended } = work()
+    await follower.says('attempt 1\n')
+    await onHosts('touch seen')
+    expect(await ended).toEqual([0, null])
+    const { code, stdout, stderr } = await follower.ended
+    expect([code, stdout]).toEqual([0, 'attempt 1\nattempt 2\n'])
+    expect(stderr).toMatch(/^muster: attempt 1 of job \d+ ended \(exit 3\): attempt 2 follows when it starts$/m)
+    // An attempt that was asked for is all that is printed.
+    expect(await job('logs', id, '--follow', '--attempt', '1')).toMatchObject({ code: 0, stdout: 'attempt 1\n' })
+  })
+
   it('jobs on a rebooted host are lost and retried elsewhere as declared', async () => {
     const id = await submit(
       '--gpu',

@@ -123,5 +123,23 @@ export function labQueue(lab: Lab, hostsFile: string, environment: NodeJS.Proces
     }
   }
 
-  return { muster, job, study, submit, list, find, show, says, work, stop }
+  /** `muster job logs -f`; `says` waits until it has printed that. */
+  const follow = (id: string) => {
+    const [file = '', ...rest] = lab.command(argv('job', 'logs', id, '--follow'))
+    const child = spawn(file, rest, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    children.push(child)
+    let [stdout, stderr] = ['', '']
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text
+    })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text
+    })
+    return {
+      says: async (words: string) => await waitUntil(() => stdout.includes(words), words, PATIENCE_MS),
+      ended: once(child, 'close').then(([code]) => ({ code, stdout, stderr })),
+    }
+  }
+
+  return { muster, job, study, submit, list, find, show, says, work, follow, stop }
 }
