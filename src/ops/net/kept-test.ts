@@ -4,8 +4,9 @@ import { formatBitRate } from '../../base/format-bit-rate.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { type Change, changeFindings } from './compare.ts'
 import { type Environment, keepResult, kindOf, readResult, resultPaths, resultsDirectory } from './kept-results.ts'
-import { asymmetryOf, median, type NetFinding } from './mesh/judge.ts'
+import { asymmetryOf, belowRate, median, type NetFinding } from './mesh/judge.ts'
 import { formatMs } from './mesh/link.ts'
+import { udpRateOf } from './mesh/mesh-plan.ts'
 import { type NfsRecord, newNfsRecord } from './nfs/measure-nfs.ts'
 import { newPairRecord, type PairRecord } from './pair/pair-record.ts'
 
@@ -103,10 +104,18 @@ function subjectOf(test: KeptTest): string {
 
 export const isSameTest = (one: KeptTest, other: KeptTest): boolean => subjectOf(one) === subjectOf(other)
 
-export function judgeTest({ kind, record }: KeptTest): readonly NetFinding[] {
+export function judgeTest({ kind, record, way }: KeptTest): readonly NetFinding[] {
   if (kind !== 'pair') return []
   const { first, second } = record
   const [there, back] = [median(record.there), median(record.back)]
+  const links = [
+    { from: first, to: second, rate: there },
+    { from: second, to: first, rate: back },
+  ].flatMap(({ from, to, rate }) => (rate === undefined ? [] : [{ from, to, outcome: { bitsPerSecond: rate } }]))
+  return [...belowRate(links, udpRateOf(way)), ...asymmetry(first, second, there, back)]
+}
+
+function asymmetry(first: string, second: string, there: number | undefined, back: number | undefined) {
   if (there === undefined || back === undefined) return []
   const found =
     asymmetryOf({ from: first, to: second, rate: there, back }) ??

@@ -1,5 +1,5 @@
 /** The picture of a mesh: one cell for each ordered pair, a cursor, and how keys move it. Pure. */
-import { type Heat, heatOf } from '../../ops/net/mesh/format-mesh.ts'
+import { type Heat, heatOf, usualRate } from '../../ops/net/mesh/format-mesh.ts'
 import { measuredOf, median, type NetFinding } from '../../ops/net/mesh/judge.ts'
 import type { EarlierLinks } from '../../ops/net/mesh/kept-mesh.ts'
 import type { LinkOutcome, LinkResult, OrderedPair } from '../../ops/net/mesh/link.ts'
@@ -17,6 +17,8 @@ export type MeshPicture = {
   readonly outcome: LinkIndex
   /** The median of all links, in bits a second; undefined: nothing was measured. */
   readonly usual: number | undefined
+  /** What colours compare with: as `usualRate`. */
+  readonly expected: number | undefined
   readonly findings: readonly NetFinding[]
   /** What it is compared with. */
   readonly before: EarlierLinks | undefined
@@ -57,6 +59,7 @@ export function pictureOf(
     names: report.hosts.map(({ name }) => name),
     outcome: indexLinks(report.links),
     usual: median(measuredOf(report.links).map(({ outcome }) => outcome.bitsPerSecond)),
+    expected: usualRate(report),
     findings,
     before,
   }
@@ -92,18 +95,20 @@ export function changeOf({ before, outcome }: MeshPicture, pair: OrderedPair): n
 export function heatAt(picture: MeshPicture, pair: OrderedPair, showsChange: boolean): Heat | undefined {
   const outcome = picture.outcome(pair.from, pair.to)
   if (outcome === undefined || (outcome.kind === 'failed' && outcome.cause === 'cancelled')) return undefined
-  if (!showsChange) return heatOf(outcome, picture.usual ?? 1)
+  if (!showsChange) return heatOf(outcome, picture.expected ?? 1)
   const change = changeOf(picture, pair)
   if (change === undefined) return outcome.kind === 'failed' ? 'failed' : undefined
   return change > 1.25 ? 'best' : change >= 0.8 ? 'good' : change >= 0.5 ? 'poor' : 'worst'
 }
 
 /** Links that failed first, then the slow ones, slowest first. */
-function troubled({ report, usual = 1 }: MeshPicture): readonly LinkResult[] {
+function troubled({ report, expected = 1 }: MeshPicture): readonly LinkResult[] {
   const rank = ({ outcome }: LinkResult) => (outcome.kind === 'measured' ? outcome.bitsPerSecond : -1)
   return report.links
     .filter(({ outcome }) =>
-      outcome.kind === 'measured' ? ['poor', 'worst'].includes(heatOf(outcome, usual)) : outcome.cause !== 'cancelled',
+      outcome.kind === 'measured'
+        ? ['poor', 'worst'].includes(heatOf(outcome, expected))
+        : outcome.cause !== 'cancelled',
     )
     .toSorted((one, other) => rank(one) - rank(other))
 }

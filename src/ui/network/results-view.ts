@@ -3,6 +3,7 @@ import { printable } from '../../base/printable.ts'
 import { compareTests, judgeTest, type KeptTest, type TestConclusion } from '../../ops/net/kept-test.ts'
 import { judgeMesh } from '../../ops/net/mesh/judge.ts'
 import { compareMesh, earlierLinks, type KeptMesh, reportOfKept } from '../../ops/net/mesh/kept-mesh.ts'
+import { udpRateOf } from '../../ops/net/mesh/mesh-plan.ts'
 import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
 import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
 import { centredOn, rowsPane } from '../rows/rows-pane.ts'
@@ -41,7 +42,10 @@ export const resultsKeys: readonly KeyEntry<ConsoleState>[] = listKeys
 
 /** Whether it is an earlier result of the same test and hosts. */
 const isEarlier = (row: KeptRow, than: KeptRow): boolean =>
-  row.test === than.test && row.hosts === than.hosts && row.timeMs < than.timeMs
+  row.test === than.test && row.hosts === than.hosts && isAlike(row, than) && row.timeMs < than.timeMs
+
+/** Rates of UDP are as high as was asked for: they say nothing about those of TCP or at another rate. */
+const isAlike = ({ way }: KeptRow, than: KeptRow): boolean => udpRateOf(way) === udpRateOf(than.way)
 
 const SHOW_EVERY_MS = 100
 const PAGE_ROWS = 10
@@ -198,6 +202,8 @@ export class ResultsView implements NetworkView {
     const newer = both.length === 2 ? both[0] : selected
     if ((marked.size > 0 && both.length !== 2) || older?.test !== (older && newer?.test))
       return this.#context.notice('mark two results of the same test to compare', 'warning')
+    if (older !== undefined && newer !== undefined && !isAlike(older, newer))
+      return this.#context.notice('UDP is compared only with UDP at the same rate', 'warning')
     if (older === undefined) return this.#context.notice('no earlier result of these hosts', 'warning')
     this.#openKept(newer?.path, older.path)
   }

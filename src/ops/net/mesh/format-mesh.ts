@@ -9,7 +9,7 @@ import { measuredOf, median, type NetFinding, noProblemsText, retransmitsAGigaby
 import { formatMs, type LinkOutcome, type LinkResult } from './link.ts'
 import type { MeshReport } from './measure-mesh.ts'
 
-/** `best` … `worst` against the median of all links; `failed` without a result. */
+/** `best` … `worst` against `usualRate`; `failed` without a result. */
 export type Heat = 'best' | 'good' | 'poor' | 'worst' | 'failed'
 
 export type MeshPaint = {
@@ -22,6 +22,10 @@ export const PLAIN_PAINT: MeshPaint = { heat: (_, text) => text, gravity: (_, te
 
 const BARS = '▁▂▃▄▅▆▇█'
 const SLOWEST = 5
+
+/** The median of all links; of UDP the rate that was asked for. Undefined: nothing was measured. */
+export const usualRate = ({ links, udpBitsPerSecond }: Pick<MeshReport, 'links' | 'udpBitsPerSecond'>) =>
+  udpBitsPerSecond ?? median(measuredOf(links).map(({ outcome }) => outcome.bitsPerSecond))
 
 export function heatOf(outcome: LinkOutcome | undefined, usual: number): Heat {
   if (outcome?.kind !== 'measured') return 'failed'
@@ -40,11 +44,12 @@ export function formatMesh(
   return lines.map((line) => `${line}\n`).join('')
 }
 
-function formatMatrix({ hosts, links }: MeshReport, columns: number, paint: MeshPaint): readonly string[] {
+function formatMatrix(report: MeshReport, columns: number, paint: MeshPaint): readonly string[] {
+  const { hosts, links } = report
   const names = hosts.map(({ name }) => printable(name))
   const outcomes = new Map(links.map(({ from, to, outcome }) => [JSON.stringify([from, to]), outcome]))
   const rates = measuredOf(links).map(({ outcome }) => outcome.bitsPerSecond)
-  const usual = median(rates) ?? 1
+  const usual = usualRate(report) ?? 1
   const most = rates.reduce((max, rate) => Math.max(max, rate), 1)
   const nameWidth = Math.min(16, Math.max(9, ...names.map(({ length }) => length)))
   const wide = Math.max(6, Math.min(10, Math.max(...names.map(({ length }) => length)) + 1))
@@ -85,7 +90,7 @@ function digit(number: number, unit: number): string {
   return number < unit ? ' ' : text
 }
 
-function formatNumbers({ links, pings }: MeshReport): readonly string[] {
+function formatNumbers({ links, pings, udpBitsPerSecond }: MeshReport): readonly string[] {
   const measured = measuredOf(links)
   const rates = measured.map(({ outcome }) => outcome.bitsPerSecond)
   const middle = median(rates)
@@ -93,6 +98,7 @@ function formatNumbers({ links, pings }: MeshReport): readonly string[] {
   const meanTime = median(times)
   if (middle === undefined) return ['no link was measured']
   const summary = [
+    ...(udpBitsPerSecond === undefined ? [] : [`UDP at ${formatBitRate(udpBitsPerSecond)}`]),
     `median ${formatBitRate(middle)}`,
     `fastest ${formatBitRate(Math.max(...rates))}`,
     ...(meanTime === undefined ? [] : [`round trip ${formatMs(meanTime)}, at most ${formatMs(Math.max(...times))}`]),
@@ -171,10 +177,10 @@ const TOP = 76
 export const meshTitle = (hosts: number, timeMs: number): string =>
   `${hosts} hosts, ${dayText(timeMs)} ${clockText(timeMs)}`
 
-export function meshSvg({ hosts, links }: MeshReport, findings: readonly NetFinding[], title: string): string {
+export function meshSvg(report: MeshReport, findings: readonly NetFinding[], title: string): string {
+  const { hosts, links } = report
   const outcomes = new Map(links.map(({ from, to, outcome }) => [JSON.stringify([from, to]), outcome]))
-  const rates = measuredOf(links).map(({ outcome }) => outcome.bitsPerSecond)
-  const usual = median(rates) ?? 1
+  const usual = usualRate(report) ?? 1
   const words = findings.slice(0, 12).map(({ gravity, text }) => `${gravity}: ${text}`)
   const width = Math.max(640, LEFT + hosts.length * CELL + 20)
   const below = TOP + hosts.length * ROW + 28

@@ -7,7 +7,7 @@ import { formatBitRate } from '../../../base/format-bit-rate.ts'
 import { formatPercent } from '../../../base/format-percent.ts'
 import { foldHostSet } from '../../../inventory/host-set.ts'
 import { type Gravity, sortByGravity } from '../../kernel/finding.ts'
-import { formatMs, type LinkResult, type OrderedPair } from './link.ts'
+import { formatMs, type LinkResult, type Measured, type OrderedPair } from './link.ts'
 import type { MeshReport, ReadyHost } from './measure-mesh.ts'
 
 export type NetFinding = {
@@ -50,7 +50,7 @@ function abilitiesOf(names: readonly string[], links: readonly LinkResult[]): re
 }
 
 export function judgeMesh(report: MeshReport): readonly NetFinding[] {
-  const { hosts, links } = report
+  const { hosts, links, udpBitsPerSecond: asked } = report
   const ready = hosts.filter((host): host is ReadyHost => 'facts' in host)
   const measured = measuredOf(links)
   const names = hosts.map(({ name }) => name)
@@ -60,11 +60,13 @@ export function judgeMesh(report: MeshReport): readonly NetFinding[] {
     ...disputes(measured),
     ...slowHosts(abilities, measured),
     ...slowLinks(abilities, measured),
-    ...cards(ready, abilities),
+    ...belowRate(measured, asked),
+    // At a rate that was asked for, nothing shows what a card can do.
+    ...cards(ready, asked === undefined ? abilities : []),
     ...frames(ready),
     ...wholePackets(report),
     ...losses(measured),
-    ...limits(measured),
+    ...limits(asked === undefined ? measured : measured.filter((link) => isBelow(link.outcome.bitsPerSecond, asked))),
     ...slowAnswers(report.pings),
     ...overSsh(measured),
   ])
@@ -198,6 +200,24 @@ export function asymmetryOf({
   const gravity = there < SLOW * back ? 'risk' : 'note'
   const text = `${from} → ${to} is ${formatPercent(1 - there / back)} slower than ${to} → ${from}: ${rate(there)} against ${rate(back)}`
   return { gravity, id: 'asymmetric-link', hosts: [from, to], text }
+}
+
+/** What arrives of UDP, in parts of what was sent; less is a loss. */
+const DELIVERED = 0.9
+
+const isBelow = (bitsPerSecond: number, asked: number): boolean => bitsPerSecond < DELIVERED * asked
+
+/** Links on which less of UDP arrived than was asked for; undefined: it was TCP. */
+export function belowRate(
+  links: readonly (OrderedPair & { readonly outcome: Pick<Measured, 'bitsPerSecond'> })[],
+  asked: number | undefined,
+): readonly NetFinding[] {
+  if (asked === undefined) return []
+  const below = links
+    .filter(({ outcome }) => isBelow(outcome.bitsPerSecond, asked))
+    .toSorted((one, other) => one.outcome.bitsPerSecond - other.outcome.bitsPerSecond)
+  const rates = listed(below, ({ outcome }) => rate(outcome.bitsPerSecond))
+  return aboutPairs('risk', 'below-rate', below, `less than the ${rate(asked)} of --udp arrived: ${rates}`)
 }
 
 /** What the network cards report, apart from measurements. */

@@ -10,6 +10,7 @@ import type { NetworkCard } from './host-facts.ts'
 import { judgeMesh, measuredOf, type NetFinding } from './judge.ts'
 import type { LinkOutcome, LinkResult, OrderedPair } from './link.ts'
 import type { MeshHost, MeshReport } from './measure-mesh.ts'
+import { udpRateOf } from './mesh-plan.ts'
 import type { PingResult } from './scripts.ts'
 
 const VERSION = 1
@@ -81,7 +82,7 @@ export function concludeMesh(
 }
 
 /** As `judgeMesh` and the pictures take it. Of what was read from the hosts, only their cards are kept. */
-export function reportOfKept({ links, pings, cards = {} }: KeptMesh): MeshReport {
+export function reportOfKept({ way, links, pings, cards = {} }: KeptMesh): MeshReport {
   const cardOf = new Map(Object.entries(cards))
   const names = [...new Set(links.flatMap(({ from, to }) => [from, to]))]
   const tried = Map.groupBy(links, ({ from }) => from)
@@ -95,7 +96,8 @@ export function reportOfKept({ links, pings, cards = {} }: KeptMesh): MeshReport
     const facts = { addresses: [], cards: [], hasPing: false, hasTimeout: false }
     return { name, facts, place: { address: '', ...defined({ card: cardOf.get(name) }) } }
   })
-  return { hosts: hosts.toSorted((one, other) => naturalOrder(one.name, other.name)), links, pings }
+  const sorted = hosts.toSorted((one, other) => naturalOrder(one.name, other.name))
+  return { hosts: sorted, links, pings, ...defined({ udpBitsPerSecond: udpRateOf(way) }) }
 }
 
 /** The results with the same settings, newest first. Files of others are skipped. */

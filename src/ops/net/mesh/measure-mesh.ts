@@ -3,6 +3,7 @@
  * during the current one. A failure is the outcome of its pair; the others continue.
  */
 import type { Clock } from '../../../base/clock.ts'
+import { defined } from '../../../base/defined.ts'
 import { formatBitRate } from '../../../base/format-bit-rate.ts'
 import type { OpsHosts, ScriptResult } from '../../kernel/host-port.ts'
 import { formatOutcome } from '../../run/outcome.ts'
@@ -82,6 +83,8 @@ export type MeshReport = {
   readonly hosts: readonly MeshHost[]
   readonly pings: readonly PingResult[]
   readonly links: readonly LinkResult[]
+  /** The rate at which UDP was sent, in bits a second: no link can be faster. Undefined: it was TCP. */
+  readonly udpBitsPerSecond?: number
 }
 
 export type MeshContext = {
@@ -132,7 +135,7 @@ class Mesh {
     this.#hosts = new Map(inspected.map((host) => [host.name, host]))
     const pings = signal.aborted ? [] : (await Promise.all(inspected.map((host) => this.#ping(host)))).flat()
     const links = await this.#measure(slotsOf(names, this.#options))
-    return { hosts: inspected, pings, links }
+    return { hosts: inspected, pings, links, ...defined({ udpBitsPerSecond: this.#options.udpBitsPerSecond }) }
   }
 
   async #ping(host: MeshHost): Promise<readonly PingResult[]> {

@@ -60,6 +60,12 @@ export function wayOf(options: Way): string {
   ].join(', ')
 }
 
+/** The rate of UDP in what `wayOf` returned, in bits a second; undefined: it was TCP. */
+export function udpRateOf(way: string): number | undefined {
+  const [, rate] = /^udp (\d{1,15}(?:\.\d{1,15})?)(?:,|$)/.exec(way) ?? []
+  return Number(rate) > 0 ? Number(rate) : undefined
+}
+
 export type ToolPlan = {
   /** One sentence for each tool, with its hosts and links, and one for each host or link that is skipped. Not printable yet. */
   readonly lines: readonly { readonly text: string; readonly isSkipped: boolean }[]

@@ -159,6 +159,28 @@ describe('the findings of a mesh', () => {
     ])
   })
 
+  it('judge UDP by the rate that was asked for, not by the card', () => {
+    const card = { name: 'eth0', mtuBytes: 1500, linkBitsPerSecond: 1e10 }
+    const udp = (rate: Rate) => ({ ...mesh(rate, [host('m1', card), host('m2', card)]), udpBitsPerSecond: 20e6 })
+    expect(words(udp(() => ({ bitsPerSecond: 19.99e6, cpuFraction: 1 })))).toEqual([])
+    const lossy = udp((from) => (from === 'm1' ? { bitsPerSecond: 15e6, lostFraction: 0.25 } : 20))
+    expect(words(lossy)).toEqual([
+      'below-rate: less than the 20 Mbit/s of --udp arrived: m1 → m2 15 Mbit/s',
+      'loss: packet loss: m1 → m2 25 %',
+      'asymmetric-link: m1 → m2 is 25 % slower than m2 → m1: 15 Mbit/s against 20 Mbit/s',
+    ])
+    expect(formatMesh(lossy, [], 80, PLAIN_PAINT)).toContain('UDP at 20 Mbit/s · median 17.5 Mbit/s')
+    const heats: string[] = []
+    const paint = { ...PLAIN_PAINT, heat: (heat: string) => String(heats.push(heat)) }
+    formatMesh(
+      udp(() => 10),
+      [],
+      80,
+      paint,
+    )
+    expect(heats).toEqual(['poor', 'poor'])
+  })
+
   it('name a different MTU, or a smaller one on the way', () => {
     const hosts = NAMES.map((name) => host(name, { name: 'eth0', mtuBytes: name === 'm5' ? 1500 : 9000 }))
     expect(words(mesh(() => 941, hosts))[0]).toBe(
@@ -313,6 +335,14 @@ describe('earlier results', () => {
       return kept && judgeMesh(reportOfKept(kept)).map(({ text }) => text)
     }
     expect(judged()).toContain('m1 reaches 20 Mbit/s at best, 0.2 % of the 10 Gbit/s that eth0 has negotiated')
+    const udp = readKept(
+      keep(
+        mesh(() => 20, [host('m1', card), host('m2', card)]),
+        'udp 20000000, 1 streams',
+        THEN_MS + 1,
+      ),
+    )
+    expect(udp && judgeMesh(reportOfKept(udp))).toEqual([])
     const kept = JSON.parse(readFileSync(path, 'utf8')) as object
     for (const cards of [undefined, 'eth0', { m1: 'eth0', m2: { name: 1 } }]) {
       writeFileSync(path, JSON.stringify({ ...kept, cards }))

@@ -65,6 +65,17 @@ describe('kept pairs and NFS mounts', () => {
     expect(textsOf(pairTest(pair(90, 90).record, 'udp 1000000, 1 streams', BEGAN_MS + 6 * DAY_MS))).toEqual([])
   })
 
+  it('with UDP are judged by the rate that was asked for', () => {
+    const udp = pairTest(pair(20, 15).record, 'udp 20000000, 1 streams', BEGAN_MS)
+    expect(textsOf(udp)).toEqual([
+      'risk: less than the 20 Mbit/s of --udp arrived: m2 → m1 15 Mbit/s',
+      'note: m2 → m1 is 25 % slower than m1 → m2: 15 Mbit/s against 20 Mbit/s',
+    ])
+    expect(textsOf(pairTest(pair(20, 20).record, 'udp 20000000, 1 streams', BEGAN_MS + 1))).toEqual([
+      expect.stringMatching(/^note: faster than at/),
+    ])
+  })
+
   it('of NFS are compared only at the same mount', () => {
     expect(textsOf(nfs(100, 3))).toEqual([])
     expect(textsOf(nfs(40, 4, 1))).toEqual([

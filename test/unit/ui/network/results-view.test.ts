@@ -207,3 +207,23 @@ it('selects the newest result after a measurement, and says when two results hav
   expect(textOf(harness)).toContain('no link was measured in both')
   harness.console[Symbol.dispose]()
 })
+
+it('does not compare UDP with TCP', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-results-'))
+  onTestFinished(() => rmSync(directory, { recursive: true }))
+  const environment = { XDG_STATE_HOME: directory }
+  const keep = (way: string, time: string) =>
+    keepMesh(environment, reportOf(['m1', 'm2', 'm3'], 'm9'), way, Date.parse(time), { addresses: {} })
+  keep('tcp, 1 streams', '2026-11-20T10:00:00Z')
+  keep('udp 900000000, 1 streams', '2026-11-21T10:00:00Z')
+  const harness = createConsoleHarness({
+    netTests: { ...idleNetTests, keptResults: () => resultPaths(environment), readKept },
+  })
+  harness.type(`${LEADER}3v`)
+  await settle()
+  harness.type('d')
+  expect(harness.console.state.notice?.text).toBe('no earlier result of these hosts')
+  harness.type('  d')
+  expect(harness.console.state.notice?.text).toBe('UDP is compared only with UDP at the same rate')
+  harness.console[Symbol.dispose]()
+})
