@@ -11,6 +11,7 @@ import { parseBundleKey } from '../../scheduler/jobs/orders.ts'
 import type { CliContext } from '../command-line/verb.ts'
 import type { ConnectedHosts } from './hosts.ts'
 import type { OpenQueue } from './open-queue.ts'
+import { DELETED_HINT } from './rank-logs.ts'
 
 /**
  * The job as it was in that attempt, ended, with the hosts that have its output: of a bundle that several claim to have, the first
@@ -53,7 +54,7 @@ export async function earlierAttempt(
   const any = found.find(({ bundles }) => bundles.size > 0)
   if (any === undefined)
     throw new MusterError('usage', `no host has output of attempt ${attempt} of job ${id}`, {
-      hint: 'muster job clean, and muster job work --keep, delete the files of jobs that ended.',
+      hint: DELETED_HINT,
     })
   const having = found.flatMap(({ host, bundles }) => (bundles.size > 0 ? [host] : []))
   stderr.write(`muster: attempt ${attempt} of job ${id}, from the files on ${foldHostSet(having)}\n`)

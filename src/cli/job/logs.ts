@@ -17,7 +17,16 @@ import { earlierAttempt } from './earlier-attempt.ts'
 import { engineLog, openEngines } from './engines.ts'
 import { type ConnectedHosts, connectHosts } from './hosts.ts'
 import { type OpenQueue, openQueue, readQueue } from './open-queue.ts'
-import { bundleFiles, findRank, OutputTail, printAll, printAllOfEngine, printFailed } from './rank-logs.ts'
+import {
+  bundleFiles,
+  deletedError,
+  findRank,
+  hostsWithoutFiles,
+  OutputTail,
+  printAll,
+  printAllOfEngine,
+  printFailed,
+} from './rank-logs.ts'
 import { checkHasRanks } from './ranks.ts'
 import { jobOr } from './show.ts'
 
@@ -197,13 +206,20 @@ async function printOne(
     const stream = name === 'err' ? context.stderr : context.stdout
     stream.write(text)
   }
+  let isSilent = true
   for (;;) {
     // Checked before reading, so that everything it wrote before it ended is read.
     const isLast = !options.follow || hasEnded()
-    if (await output.read(write, context.signal)) continue
-    if (isLast) return EXIT.ok
-    await sleep(CHECK_MS, undefined, { signal: context.signal })
+    if (await output.read(write, context.signal)) isSilent = false
+    else if (isLast) break
+    else await sleep(CHECK_MS, undefined, { signal: context.signal })
   }
+  const now = jobOr(queue, id)
+  if (isSilent && readLog === undefined && now.attempt === attempt) {
+    const deleted = await hostsWithoutFiles(now, queue.store.id, [found.bundle], hosts, context.signal)
+    if (deleted.length > 0) throw deletedError(id, deleted)
+  }
+  return EXIT.ok
 }
 
 const DAY_MS = 86_400_000

@@ -4,9 +4,10 @@ import { MusterError } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { JOBS_DIRECTORY } from '../../base/left.ts'
 import { printable, printableLines } from '../../base/printable.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
 import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
-import { failuresOf, type Job } from '../../scheduler/jobs/job.ts'
+import { failuresOf, hasBegun, isFinal, type Job } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
 import {
   failedRanks,
@@ -34,6 +35,41 @@ const MOST_LABEL = 40
 const MOST_FAILED = 8
 const FAILED_BYTES = 256 * 1024
 
+export const DELETED_HINT = 'muster job clean, and muster job work --keep, delete the files of jobs that ended.'
+
+/** For a job whose files are on none of the hosts on which they were. */
+export const deletedError = (id: number, hosts: readonly string[]): MusterError =>
+  new MusterError('usage', deletedWords(id, hosts), { hint: DELETED_HINT })
+
+const deletedWords = (id: number, hosts: readonly string[]): string =>
+  `no output of job ${id} on ${foldHostSet(hosts)}: its files were deleted`
+
+/**
+ * Of these bundles of a job that has ended, the hosts that have none of their directories any more. Those that never began left none,
+ * and of a host that does not answer nothing is known.
+ */
+export async function hostsWithoutFiles(
+  job: Job,
+  storeId: string,
+  bundles: readonly number[],
+  hosts: ConnectedHosts,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const { state } = job
+  if (!isFinal(state)) return []
+  const begun = bundles.filter((bundle) => hasBegun({ bundles: state.bundles?.slice(bundle, bundle + 1) ?? [] }))
+  const byHost = Map.groupBy(begun, (bundle) => state.places?.[bundle]?.host ?? '')
+  const found = await Promise.all(
+    [...byHost].map(async ([host, own]) => {
+      const keys = own.map((bundle) => bundleKey(storeId, job, bundle))
+      const program = `for d in ${keys.join(' ')}; do [ ! -e ${JOBS_DIRECTORY}/$d ] || exit; done; echo deleted`
+      const { stdout } = await hosts.exec(host, program, signal)
+      return Buffer.from(stdout).toString() === 'deleted\n' ? [host] : []
+    }),
+  )
+  return found.flat()
+}
+
 /** Lines of all ranks, those that all have once. */
 export async function printAll(
   job: Job,
@@ -43,7 +79,13 @@ export async function printAll(
   context: CliContext,
 ): Promise<number> {
   const limits = `at most ${formatBytes(shareOf(job))} a file, and ${MOST_LINES} lines of all ranks`
-  return printFolded(await readTails(job, storeId, hosts, context.signal), limits, options, context)
+  const read = await readTails(job, storeId, hosts, context.signal)
+  const places = 'places' in job.state ? (job.state.places ?? []) : []
+  const quiet = places.flatMap(({ host }, bundle) => (read.silent.has(host) ? [bundle] : []))
+  const deleted = await hostsWithoutFiles(job, storeId, quiet, hosts, context.signal)
+  if (deleted.length > 0 && read.tails.length + read.troubles.size === 0) throw deletedError(job.id, deleted)
+  if (deleted.length > 0) context.stderr.write(`muster: ${deletedWords(job.id, deleted)}\n`)
+  return printFolded(read, limits, options, context)
 }
 
 /** The end of what one rank of a job in an engine wrote; a string: why it cannot be read. */
@@ -118,6 +160,8 @@ const shareOf = (job: Job): number => Math.floor(Math.min(MOST_RANK_BYTES, MOST_
 async function readTails(job: Job, storeId: string, hosts: ConnectedHosts, signal: AbortSignal) {
   const tails: RankTail[] = []
   const troubles = new Map<string, string>()
+  /** Hosts that answered, and have no file of the job. */
+  const silent = new Set<string>()
   const read = async ([host, program]: readonly [string, string]) => {
     const files = countFiles(job, host)
     const mostBytes = files * shareOf(job) + HEADERS_BYTES
@@ -132,10 +176,12 @@ async function readTails(job: Job, storeId: string, hosts: ConnectedHosts, signa
       troubles.set(host, `it answered with more than ${formatBytes(mostBytes)}: the rest is left out`)
     } else if (result.outcome.kind !== 'exit') troubles.set(host, reasonOfResult(result, formatOutcome))
     const mostLines = Math.floor((MOST_LINES * files) / Math.max(1, countFiles(job)))
-    tails.push(...parseRankTails(text, host, job, storeId, mostLines))
+    const own = parseRankTails(text, host, job, storeId, mostLines)
+    if (own.length === 0 && !troubles.has(host)) silent.add(host)
+    tails.push(...own)
   }
   await Promise.all([...tailPrograms(job, storeId, shareOf(job))].map(read))
-  return { tails, troubles }
+  return { tails, troubles, silent }
 }
 
 /** The end of what each rank wrote that failed, the likely cause first. */
@@ -153,7 +199,12 @@ export async function printFailed(
   if (first === undefined) stderr.write(`muster: no rank of job ${job.id} failed\n`)
   else if (rows.length === 0)
     stderr.write(`muster: ${printable(first)}. Its own messages: muster job logs ${job.id} --bundle 0\n`)
-  for (const row of rows.slice(0, MOST_FAILED)) {
+  const shown = rows.slice(0, MOST_FAILED)
+  const bundles = [...new Set(shown.map(({ bundle }) => bundle))]
+  const deleted = new Set(await hostsWithoutFiles(job, storeId, bundles, hosts, signal))
+  if (shown.length > 0 && shown.every(({ host }) => deleted.has(host))) throw deletedError(job.id, [...deleted])
+  if (deleted.size > 0) stderr.write(`muster: ${deletedWords(job.id, [...deleted])}\n`)
+  for (const row of shown.filter(({ host }) => !deleted.has(host))) {
     const { rank, title, host, bundle, state, code } = row
     if (!json) stdout.write(`==> ${title} on ${host}: ${state}${code === undefined ? '' : `, exit ${code}`} <==\n`)
     const program = `cd ${JOBS_DIRECTORY}/${bundleKey(storeId, job, bundle)} && for f in ${filesOf(job, row).join(' ')}; do [ ! -f $f ] || tail -c ${FAILED_BYTES} $f; done`
@@ -182,7 +233,7 @@ export type RankPlace = { readonly bundle: number; readonly host: string; readon
 
 /**
  * Where the output of a rank is. Launchers fill bundles in their order, but an elastic one may give ranks to any bundle: the hosts know.
- * @throws MusterError 'usage' when no host has it, 'unreachable' when one cannot be asked
+ * @throws MusterError 'usage' when no host has it or its files were deleted, 'unreachable' when one cannot be asked
  */
 export async function findRank(
   job: Job,
@@ -206,6 +257,8 @@ export async function findRank(
   }
   // What the launcher says while no rank has begun.
   if (rank === 0) return { bundle: 0, host: places[0]?.host ?? '', files: filesOf(job, { rank }) }
+  const deleted = await hostsWithoutFiles(job, storeId, order, hosts, signal)
+  if (deleted.length > 0) throw deletedError(id, deleted)
   throw new MusterError('usage', `job ${id} has no output of rank ${rank}`, {
     hint: `Ranks: muster job ranks ${id}. What launchers say: muster job logs ${id} --bundle 0.`,
   })

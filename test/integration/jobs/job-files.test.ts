@@ -1,0 +1,61 @@
+/** What `muster job` says about the files of jobs that ended, on hosts that are this machine. */
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { runMuster } from '../../support/run-muster.ts'
+
+let directory: string
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'muster-job-files-'))
+  const hosts = 'hosts: { here: { transport: local }, there: { transport: local } }\n'
+  writeFileSync(join(directory, 'hosts.yaml'), `defaults: { resources: { cpu: 8 } }\n${hosts}`)
+})
+afterAll(() => rmSync(directory, { recursive: true }))
+
+const job = async (...words: readonly string[]) => await runMuster(['job', ...words], { directory })
+const files = () => join(directory, '.local', 'state', 'muster', 'jobs')
+const bundles = (id: string) => readdirSync(files()).filter((name) => name.split('-')[1] === id)
+
+it('tells deleted output from none', async () => {
+  const spread = ['--bundles', '2', '--strategy', 'STRICT_SPREAD', '--']
+  const submitted = [
+    await job('submit', '--', 'echo well'),
+    await job('submit', '--', 'true'),
+    await job('submit', ...spread, 'echo rank $RANK; exit 3'),
+  ]
+  const [one = '', silent = '', gang = ''] = submitted.map(({ output }) => output.trim())
+  await job('work', '--until-empty')
+  expect(await job('logs', one)).toMatchObject({ exitCode: 0, output: 'well\n' })
+  expect(await job('logs', silent)).toEqual({ exitCode: 0, output: '', messages: '' })
+  expect(await job('logs', silent, '--all')).toEqual({ exitCode: 0, output: '', messages: '' })
+  const remove = (name: string | undefined) => rmSync(join(files(), name ?? ''), { recursive: true })
+  for (const id of [one, silent]) bundles(id).forEach(remove)
+  const [, second] = bundles(gang).sort()
+  remove(second)
+  const deleted = (id: string, on: string, hint = true) => {
+    const why = `muster: no output of job ${id} on ${on}: its files were deleted\n`
+    return hint ? `${why}muster job clean, and muster job work --keep, delete the files of jobs that ended.\n` : why
+  }
+  const where = async (id: string, rank = 0) =>
+    (JSON.parse((await job('show', id, '--json')).output) as { places: { host: string }[] }).places[rank]?.host ?? ''
+  for (const id of [one, silent])
+    for (const words of [[], ['--follow'], ['--all']])
+      expect(await job('logs', id, ...words)).toEqual({
+        exitCode: 2,
+        output: '',
+        messages: deleted(id, await where(id)),
+      })
+  const lost = deleted(gang, await where(gang, 1), false)
+  expect((await job('logs', gang)).output).toBe('rank 0\n')
+  expect((await job('logs', gang, '--rank', '1')).messages).toContain(lost)
+  for (const words of ['--all', '--failed']) {
+    const { exitCode, output, messages } = await job('logs', gang, words)
+    expect([exitCode, messages]).toEqual([0, lost])
+    expect(output).toContain('rank 0\n')
+    expect(output).not.toContain('rank 1')
+  }
+  bundles(gang).forEach(remove)
+  for (const words of ['--all', '--failed'])
+    expect(await job('logs', gang, words)).toEqual({ exitCode: 2, output: '', messages: deleted(gang, 'here,there') })
+})
