@@ -33,7 +33,6 @@ const bringUp = () => import('./bring-up/verbs.ts')
 const copies = () => import('./copy/copy.ts')
 const jobChanges = () => import('./job/change.ts')
 const jobTables = () => import('./job/show.ts')
-const jobFiles = () => import('./job/logs.ts')
 const simulateHosts = () => import('./simulate/fleet.ts')
 const simulateQueues = () => import('./simulate/queue.ts')
 const jobRequests = () => import('./job/submit.ts')
@@ -254,7 +253,7 @@ export const VERBS: VerbTable = {
         () => import('./job/ranks.ts'),
         printed(ofJobs, 'ranks'),
       ),
-      logs: reads('show the output of a job, or of its ranks', [...CLUSTER, 'color'], one(jobFiles, 'logs'), {
+      logs: reads('show the output of a job, or of its ranks', [...CLUSTER, 'color'], () => import('./job/logs.ts'), {
         ...printed(ofJobs, 'logs'),
         streams: ['follow'],
       }),
@@ -286,7 +285,7 @@ export const VERBS: VerbTable = {
       clean: changes(
         'delete what ended jobs left on the hosts: output and scripts',
         CLUSTER,
-        one(jobFiles, 'clean'),
+        () => import('./job/clean.ts'),
         printed(ofJobs, 'clean'),
       ),
       work: changes(

@@ -1,22 +1,18 @@
-/** `muster job logs`: the output of a bundle, read from its host piece by piece; `clean`: deletes what ended jobs left on hosts, and on request their records. */
+/** `muster job logs`: the output of a bundle, read from its host piece by piece. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { reasonOfResult } from '../../ops/kernel/host-port.ts'
-import { formatOutcome } from '../../ops/run/outcome.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
-import { formatCleanProgram } from '../../scheduler/jobs/left.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
-import type { JobStore } from '../../scheduler/jobs/store.ts'
-import { numberFrom, wholeNumber } from '../command-line/options.ts'
+import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { withJob } from './arguments.ts'
 import { earlierAttempt } from './earlier-attempt.ts'
 import { engineLog, openEngines } from './engines.ts'
 import { type ConnectedHosts, connectHosts } from './hosts.ts'
-import { type OpenQueue, openQueue, readQueue } from './open-queue.ts'
+import { type OpenQueue, readQueue } from './open-queue.ts'
 import {
   bundleFiles,
   deletedError,
@@ -41,7 +37,7 @@ type LogOptions = GlobalOptions & {
 
 const CHECK_MS = 500
 
-export const logs: VerbCode = {
+export const verb: VerbCode = {
   define: (command) =>
     withJob(command)
       .option('--rank <n>', 'read the output of this rank (default: 0)', wholeNumber(0))
@@ -220,64 +216,4 @@ async function printOne(
     if (deleted.length > 0) throw deletedError(id, deleted)
   }
   return EXIT.ok
-}
-
-const DAY_MS = 86_400_000
-const AT_ONCE = 2_000
-
-type CleanOptions = GlobalOptions & { readonly olderThan: number; readonly records?: boolean }
-
-export const clean: VerbCode = {
-  define: (command) =>
-    command
-      .option('--older-than <days>', 'delete only files of jobs that ended at least DAYS days ago', numberFrom(0), 7)
-      .option('--records', 'also delete the records of these jobs from the queue, for good (default: keep them)')
-      .option('--dry-run', 'count what would be deleted'),
-  help: `
-Examples:
-  muster job clean --older-than 30 --dry-run
-`,
-  async run(options: CleanOptions, context: CliContext) {
-    using queue = await openQueue(options, context)
-    const { store, inventory } = queue
-    using hosts = await connectHosts(inventory, options, context)
-    // Also what jobs of other hosts need: hosts may share a home.
-    const own = { kept: store.keptDirectories(), storages: store.storages() }
-    const codes = await Promise.all(
-      inventory.hosts.map(async ({ name }) => {
-        const program = formatCleanProgram(store.id, own, options.olderThan, options.dryRun ?? false)
-        const result = await hosts.exec(name, program, context.signal)
-        const { outcome, stdout } = result
-        const count = Number(/^removed (\d+)$/m.exec(Buffer.from(stdout).toString())?.[1] ?? Number.NaN)
-        const isWell = outcome.kind === 'exit' && outcome.code === 0 && Number.isSafeInteger(count)
-        const reason = isWell ? undefined : printable(reasonOfResult(result, formatOutcome))
-        const word = options.dryRun ? 'would be deleted' : 'deleted'
-        if (options.json)
-          context.stdout.write(
-            jsonLine({ type: 'cleaned', host: name, directories: isWell ? count : null, reason }, context),
-          )
-        else if (isWell) context.stdout.write(`${name}: ${count} directories ${word}\n`)
-        else context.stderr.write(`muster: ${name}: ${reason}\n`)
-        if (isWell) return EXIT.ok
-        return outcome.kind === 'exit' ? EXIT.failed : EXIT.unreachable
-      }),
-    )
-    if (options.records) forgetRecords(store, options, context)
-    return Math.max(...codes, EXIT.ok)
-  },
-}
-
-/** In parts, so that a scheduler and submissions are not kept waiting. */
-function forgetRecords(store: JobStore, { olderThan, dryRun, json }: CleanOptions, context: CliContext): void {
-  const beforeMs = context.now() - olderThan * DAY_MS
-  let count = dryRun ? store.countForgettable(beforeMs) : 0
-  if (!dryRun)
-    for (let part = AT_ONCE; part === AT_ONCE && !context.signal.aborted; ) {
-      part = store.forgetEnded(beforeMs, AT_ONCE)
-      count += part
-    }
-  const word = dryRun ? 'would be deleted' : 'deleted'
-  context.stdout.write(
-    json ? jsonLine({ type: 'forgotten', jobs: count }, context) : `queue: records of ${count} jobs ${word}\n`,
-  )
 }

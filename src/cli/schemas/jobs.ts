@@ -187,7 +187,12 @@ export const wait = output(
 export const clean = output(
   'job-clean',
   '`muster job clean --json`',
-  line('cleaned', 'A host.', { host: text, directories: about('null: it failed.', orNull(count)), 'reason?': text }),
+  line('cleaned', 'A host, or hosts that share one directory: these are one line.', {
+    host: text,
+    'sharedWith?': about('The other hosts, which have no line of their own.', list(text)),
+    directories: about('null: it failed.', orNull(count)),
+    'reason?': text,
+  }),
   line('forgotten', 'With --records.', { jobs: count }),
 )
 

@@ -17,6 +17,8 @@ export type ProofOptions = {
   readonly hosts: OpsHosts
   readonly signal: AbortSignal
   readonly limitFactor?: number
+  /** Another directory than the home, as a word for sh. */
+  readonly place?: string
   /** Letters and digits that cannot be guessed, new each time. */
   readonly newName?: () => string
 }
@@ -57,12 +59,12 @@ export async function findSharedHomes(
 /** The hosts whose files each host sees. */
 async function whoSeesWhom(
   names: ReadonlyMap<string, string>,
-  options: Omit<ProofOptions, 'newName'>,
+  { place = '"$HOME"', ...options }: Omit<ProofOptions, 'newName'>,
 ): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const scripts = new Map(
     [...names].map(([host, name]) => {
-      const write = `sweep_proofs "$HOME"\nprove "$HOME" ${name} || exit 1`
-      return [host, { write, look: `proofs "$HOME" ${[...names.values()].join(' ')}` }] as const
+      const write = `sweep_proofs ${place}\nprove ${place} ${name} || exit 1`
+      return [host, { write, look: `proofs ${place} ${[...names.values()].join(' ')}` }] as const
     }),
   )
   const found = await writeThenLook(scripts, options)
@@ -89,7 +91,7 @@ export async function writeThenLook(
     signal,
     limitFactor = 1,
     wrap = (_, script) => script,
-  }: Omit<ProofOptions, 'newName'> & { wrap?(host: string, script: string): string },
+  }: Omit<ProofOptions, 'newName' | 'place'> & { wrap?(host: string, script: string): string },
 ): Promise<ReadonlyMap<string, ProofResults>> {
   const limitMs = TIMEOUT_MS * limitFactor
   const looked = Promise.withResolvers<void>()

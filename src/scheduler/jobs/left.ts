@@ -49,6 +49,7 @@ ${classes}
     left_sum jobs "$left_place" $(printf '%s\\n' "$left_list" | wc -l) "$left_kb" - "$left_why"
   done
   for left_file in .room* .line.* .lock.*; do [ ! -e "$left_file" ] || left_found helper "$left_place/$left_file"; done
+  for left_file in ${PROOF_FILE}*; do [ ! -e "$left_file" ] || left_found proof "$left_place/$left_file"; done
   cd "$HOME" || cd /
 fi
 ${
@@ -146,6 +147,7 @@ const ABANDONED_MINUTES = 60
 /**
  * Deletes directories of this queue, also checkpoints of its studies, except those in `kept` and those that changed recently. Keys are part of the script,
  * as program arguments are limited in size. Where hosts share a home, only one can rename a directory and counts it.
+ * `parseCleaned` reads what it prints.
  */
 export function formatCleanProgram(
   storeId: string,
@@ -174,6 +176,7 @@ $d
   ${isTrial ? '' : 'cd .. && rmdir studies 2>/dev/null'}
 fi
 cd ${JOBS_DIRECTORY} 2>/dev/null || { echo removed $n; exit 0; }
+ls -di . 2>/dev/null | sed 's/^ */inode /'
 find . -maxdepth 1 -type d -name '${storeId}-*' -mmin +${minutes} | {
 while read -r d; do
   case $d in *[!0-9a-z./-]*) continue;; *-gone) ${isTrial ? '' : `[ -z "$(find "$d" -maxdepth 0 -cmin +${ABANDONED_MINUTES} 2>/dev/null)" ] || rm -rf "$d"; `}continue;; ./${storeId}-*) ;; *) continue;; esac
@@ -185,6 +188,12 @@ done
 echo "removed $n"
 }
 `
+}
+
+/** `inode`: of the directory of jobs, if there is one. Undefined: not an answer. */
+export function parseCleaned(text: string): { readonly count: number; readonly inode: string | undefined } | undefined {
+  const count = Number(/^removed (\d{1,15})$/m.exec(text)?.[1] ?? Number.NaN)
+  return Number.isNaN(count) ? undefined : { count, inode: /^inode (\d{1,20}) \.$/m.exec(text)?.[1] }
 }
 
 /** The same in the background: a disk may take minutes to delete a large directory. */

@@ -1,5 +1,5 @@
-/** What `muster job` says about the files of jobs that ended, on hosts that are this machine. */
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+/** What `muster job` says about the files of jobs that ended, on hosts that are this machine and share its home. */
+import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -15,7 +15,9 @@ afterAll(() => rmSync(directory, { recursive: true }))
 
 const job = async (...words: readonly string[]) => await runMuster(['job', ...words], { directory })
 const files = () => join(directory, '.local', 'state', 'muster', 'jobs')
-const bundles = (id: string) => readdirSync(files()).filter((name) => name.split('-')[1] === id)
+/** The queue is beside them. */
+const directories = () => readdirSync(files()).filter((name) => name.includes('-'))
+const bundles = (id: string) => directories().filter((name) => name.split('-')[1] === id)
 
 it('tells deleted output from none', async () => {
   const spread = ['--bundles', '2', '--strategy', 'STRICT_SPREAD', '--']
@@ -58,4 +60,23 @@ it('tells deleted output from none', async () => {
   bundles(gang).forEach(remove)
   for (const words of ['--all', '--failed'])
     expect(await job('logs', gang, words)).toEqual({ exitCode: 2, output: '', messages: deleted(gang, 'here,there') })
+})
+
+it('counts the files of hosts that share a directory once', async () => {
+  await job('submit', '--array', '1-5', '--', 'true')
+  await job('work', '--until-empty')
+  expect(directories()).toHaveLength(5)
+  for (const name of directories()) utimesSync(join(files(), name), 0, 0)
+  const both = (word: string, count: number) =>
+    `here,there: ${count} directories ${word} (in one directory that they share)\n`
+  expect(await job('clean', '--dry-run')).toEqual({ exitCode: 0, output: both('would be deleted', 5), messages: '' })
+  const { output } = await job('clean', '--dry-run', '--json')
+  expect(
+    output
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+  ).toMatchObject([{ type: 'cleaned', host: 'here', sharedWith: ['there'], directories: 5 }])
+  expect(await job('clean')).toEqual({ exitCode: 0, output: both('deleted', 5), messages: '' })
+  expect(directories()).toEqual([])
 })

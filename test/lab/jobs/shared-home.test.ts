@@ -11,7 +11,7 @@ describe.skipIf(!canRun)('the queue on hosts that share a home', { timeout: 200_
   let queue: LabQueue
 
   beforeAll(async () => {
-    lab = await startLab({ count: 3, perHost: (name) => (name === 'm1' ? {} : { homeOf: 'm1' }) })
+    lab = await startLab({ count: 4, perHost: (name) => (['m1', 'm4'].includes(name) ? {} : { homeOf: 'm1' }) })
     queue = labQueue(lab, hostsFileOf(lab, 'shared'))
   })
   afterAll(async () => {
@@ -23,7 +23,7 @@ describe.skipIf(!canRun)('the queue on hosts that share a home', { timeout: 200_
     (await lab.host('m1').exec('ls .local/state/muster/jobs')).stdout.split('\n').filter(Boolean)
 
   it('runs many short jobs on all of them', async () => {
-    const ids = await queue.submit('--array', '1-60', '--', 'hostname; echo $MUSTER_ARRAY_INDEX')
+    const ids = await queue.submit('--on', 'm[1-3]', '--array', '1-60', '--', 'hostname; echo $MUSTER_ARRAY_INDEX')
     expect(await queue.work().ended).toEqual([0, null])
     const jobs = await queue.list()
     expect(jobs.map(({ state, attempt }) => `${state} ${attempt}`)).toEqual(Array(60).fill('done 1'))
@@ -41,13 +41,15 @@ describe.skipIf(!canRun)('the queue on hosts that share a home', { timeout: 200_
     await driver.ended
     await lab.host('m1').exec('find .local/state/muster/jobs -maxdepth 1 -exec touch -d @0 {} +')
     expect(await directories()).toHaveLength(61)
-    const { code, stdout } = await queue.job('clean', '--json')
-    expect(code).toBe(0)
-    const counts = stdout
-      .trim()
-      .split('\n')
-      .map((line) => (JSON.parse(line) as { directories: number }).directories)
-    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(60)
+    const shared = (word: string) => `m[1-3]: 60 directories ${word} (in one directory that they share)`
+    const lines = async (...words: readonly string[]) => (await queue.job('clean', ...words)).stdout.trim().split('\n')
+    expect(await lines('--dry-run')).toEqual([shared('would be deleted'), 'm4: 0 directories would be deleted'])
+    const cleaned = (await lines('--dry-run', '--json')).map((line) => JSON.parse(line) as object)
+    expect(cleaned).toMatchObject([
+      { host: 'm1', sharedWith: ['m2', 'm3'], directories: 60 },
+      { host: 'm4', directories: 0 },
+    ])
+    expect(await lines()).toEqual([shared('deleted'), 'm4: 0 directories deleted'])
     expect(await directories()).toHaveLength(1)
     const again = queue.work()
     await queue.job('cancel', id)
