@@ -20,10 +20,14 @@ export const KEY_LABEL = new RegExp(
 
 /** For the keys with which a key is a command: not one that types something, nor one that terminals send as such a key. */
 export const LEADER_LABEL = new RegExp(
-  `^(?=(?:Ctrl|Alt)-|F\\d)(?!(?:Ctrl-(?:Alt-)?(?:[im[]|Enter|Tab|Esc)|Alt-Esc)$)${KEY_LABEL.source.slice(1)}`,
+  `^(?=(?:Ctrl|Alt)-|F\\d)(?!(?:Ctrl-(?:Alt-)?(?:[im]|[^a-z\\\\\\]^_]|Enter|Tab|Esc)|Alt-Esc)$)${KEY_LABEL.source.slice(1)}`,
 )
 
-const SENT_AS: Readonly<Record<string, string>> = { i: 'Tab', m: 'Enter', '[': 'Esc' }
+/** With Ctrl; other digits and signs are sent as themselves. */
+const SENT_AS: Readonly<Record<string, string>> = {
+  ...{ i: 'Tab', m: 'Enter', '[': 'Esc', '@': 'Ctrl-Space', '/': 'Ctrl-_', '?': 'Backspace' },
+  ...{ 2: 'Ctrl-Space', 3: 'Esc', 4: 'Ctrl-\\', 5: 'Ctrl-]', 6: 'Ctrl-^', 7: 'Ctrl-_', 8: 'Backspace' },
+}
 
 /** The key that terminals send for this one, which therefore cannot be the leader; undefined: there is none. */
 export function leaderSentAs(label: string): string | undefined {

@@ -78,6 +78,12 @@ test.each([
   ['Ctrl-Alt-m', 'Enter', 'Ctrl-Alt-m'],
   ['Ctrl-Enter', 'Enter', 'Ctrl-Enter'],
   ['Alt-Esc', 'Esc', 'Alt-Esc'],
+  ['Ctrl-1', '1', 'Ctrl-1'],
+  ['C-1', '1', 'Ctrl-1'],
+  ['Ctrl-3', 'Esc', 'Ctrl-3'],
+  ['Ctrl-5', 'Ctrl-]', 'Ctrl-5'],
+  ['Ctrl-Alt-9', '9', 'Ctrl-Alt-9'],
+  ['Ctrl-.', '.', 'Ctrl-.'],
 ])('refuses a leader that terminals send as another key: %s', (typed, sent, label) => {
   expect(problemsOf(`leader: ${typed}\n`)).toBe(
     `preferences.yaml:1:1: leader: terminals send ${sent} for ${label}; write a key with Ctrl or Alt, or a function key: Ctrl-a, Alt-x, F12`,
@@ -87,6 +93,11 @@ test.each([
 test.each([
   'Alt-m',
   'Alt-Enter',
+  'Alt-1',
+  'Ctrl-_',
+  'Ctrl-^',
+  'Ctrl-]',
+  'Ctrl-PageUp',
   'Ctrl-Space',
   'Ctrl-\\\\',
 ])('takes a leader that terminals send as itself: %s', (leader) => {
