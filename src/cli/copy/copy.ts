@@ -50,6 +50,8 @@ type CopyWords = {
   /** In the help of the paths and of `--dry-run`. */
   readonly paths: string
   readonly done: string
+  /** Of bytes, in the last line. */
+  readonly moved: string
   readonly last: string
   readonly example: string
   readonly help: string
@@ -59,7 +61,7 @@ type CopyWords = {
 
 /** `work` returns the exit code. */
 const copyVerb = (
-  { paths, done, last, example, help, remotePaths }: CopyWords,
+  { paths, done, moved, last, example, help, remotePaths }: CopyWords,
   work: (call: CopyCall) => Promise<number>,
 ): VerbCode => ({
   define: (command) =>
@@ -79,7 +81,7 @@ const copyVerb = (
     if (endpoints.length === 0) throw new MusterError('usage', 'the target names no host')
     const fanOut = fanOutFor(endpoints.length, options, context)
     const hosts = endpoints.map(({ host }) => host)
-    using report = new CopyReport(hosts, options, context)
+    using report = new CopyReport(hosts, moved, options, context)
     using verbWires = createVerbWires(context, options.persist, report.quietly(new TtyDialog()))
     const { signal, workingDirectory } = context
     const onEvent = (event: CopyEvent) => report.handle(event)
@@ -92,6 +94,7 @@ const sends = copyVerb(
   {
     paths: 'local sources, then the destination on the hosts',
     done: 'copied',
+    moved: 'sent from here',
     last: 'destination',
     example: "muster copy 'm[8-10]' app.conf /etc/app/",
     help: `
@@ -152,6 +155,7 @@ export const fetch = copyVerb(
   {
     paths: 'sources on the hosts, then a local directory',
     done: 'fetched',
+    moved: 'received',
     last: 'directory',
     example: "muster fetch 'm[8-10]' /etc/hosts ./etc",
     help: `

@@ -14,14 +14,17 @@ const PATH_HOSTS = 12
 
 export class CopyReport implements Disposable {
   readonly #context: CliContext
+  readonly #moved: string
   readonly #options: GlobalOptions
   readonly #hosts: Map<string, CopyHost>
   readonly #screen: LiveScreen
   /** By the host that writes: the directory, and the hosts that check. */
   readonly #shared = new Map<string, { readonly path: string; readonly hosts: readonly string[] }>()
 
-  constructor(hosts: readonly string[], options: GlobalOptions, context: CliContext) {
+  /** `moved`: what became of the bytes that this machine sent or got, such as `received`. */
+  constructor(hosts: readonly string[], moved: string, options: GlobalOptions, context: CliContext) {
     this.#context = context
+    this.#moved = moved
     this.#options = options
     this.#hosts = new Map(hosts.map((host) => [host, WAITING]))
     this.#screen = new LiveScreen({ ...context, live: () => this.#progress() })
@@ -68,7 +71,7 @@ export class CopyReport implements Disposable {
         ...(refused > 0 ? [`${refused} refused`] : []),
         ...(cancelled > 0 ? [`${cancelled} cancelled`] : []),
       ]
-      notice(this.#context, `muster: ${parts.join(', ')}; ${formatBytes(sentBytes)} in total\n`)
+      notice(this.#context, `muster: ${parts.join(', ')}; ${formatBytes(sentBytes)} ${this.#moved}\n`)
     }
     if (cancelled > 0 && this.#options.json !== true)
       notice(this.#context, 'muster: The same command continues where it was cancelled.\n')
