@@ -1,4 +1,5 @@
 /** `muster [TARGET…]`: opens the console on hosts.yaml or on targets. */
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { InvalidArgumentError } from 'commander'
 import { defined } from '../../base/defined.ts'
@@ -69,16 +70,27 @@ Examples:
       if (/^[\w.-]+$/.test(word))
         await refuseClusterName(word, context.environment, async () => await isDeclared(word, source))
     }
-    const opened = openedBy(files, target, options, context)
+    const inWorkingDirectory = (path: string) => resolve(context.workingDirectory, path)
+    const words = openedBy(files, target, options, context)
+    // Stdin is for keys: unlike other verbs, the console reads no host names from it.
+    const selection = { mayBeEmpty: true, login, ...defined({ exclude: options.exclude }) }
     if (context.held === undefined && context.stdin.isTTY && context.stdout.isTTY) {
       const { openOrAttach } = await import('../sessions/attach.ts')
       const isNothingNamed = target === undefined && files.length === 0 && options.hosts === undefined
       const canOpen = !isNothingNamed || findHostsFile(source) !== undefined
-      return await openOrAttach(canOpen ? opened : undefined, options, context)
+      const findOpened = async () => {
+        // What is wrong is said when the console is opened. A pipe can be read only once.
+        const paths = files.length === 0 ? [findHostsFile(source) ?? []].flat() : files.map(inWorkingDirectory)
+        if (paths.some((path) => statSync(path, { throwIfNoEntry: false })?.isFile() !== true)) return [words]
+        const found = await openHosts(files, target, selection, options, { ...context, isQuiet: true }).catch(
+          () => undefined,
+        )
+        return found === undefined ? [words] : [words, sameHosts(found)]
+      }
+      return await openOrAttach(canOpen ? findOpened : undefined, options, context)
     }
-    // Stdin is for keys: unlike other verbs, the console reads no host names from it.
-    const selection = { mayBeEmpty: true, login, ...defined({ exclude: options.exclude }) }
-    const { declared, hosts, paths } = await openHosts(files, target, selection, options, context)
+    const found = await openHosts(files, target, selection, options, context)
+    const { declared, hosts, paths } = found
     const { inventory } = declared
     requireTerminal(context)
     const endpoints = declared.reach(hosts)
@@ -93,7 +105,7 @@ Examples:
       groups: inventory.groups,
       options: files.length === 1 ? { ...options, ...defined({ hosts: files[0] }) } : options,
       preferences: defined({ auto_close: options.autoclose }),
-      opened,
+      opened: [words, sameHosts(found)],
       keepsPrompts: true,
       declared,
       ...(paths.length === 0
@@ -110,14 +122,20 @@ Examples:
   },
 }
 
-/** What to open, and the files that declare it. */
+/** What to open, and the files that declare it, as absolute paths. */
+type OpenedHosts = {
+  readonly declared: DeclaredHosts
+  readonly hosts: readonly Host[]
+  readonly paths: readonly string[]
+}
+
 async function openHosts(
   files: readonly string[],
   target: string | undefined,
   selection: TargetOptions,
   options: Options,
   context: CliContext,
-): Promise<{ declared: DeclaredHosts; hosts: readonly Host[]; paths: readonly string[] }> {
+): Promise<OpenedHosts> {
   const resolution = endpointOptions(options, context)
   const sourceOf = (hosts = options.hosts) => inventorySource(defined({ hosts }), context)
   if (files.length > 1) {
@@ -172,7 +190,13 @@ function filesOf(words: readonly string[], { hosts }: GlobalOptions): readonly s
   return files
 }
 
-/** Equal for consoles on the same hosts. */
+/** Equal for consoles on the same hosts of the same files, however these were named. */
+function sameHosts({ hosts, paths }: Pick<OpenedHosts, 'hosts' | 'paths'>): string {
+  const own = hosts.map(({ name, user = '', port = 0 }) => JSON.stringify([name, user, port]))
+  return JSON.stringify([paths.toSorted(), own.toSorted()])
+}
+
+/** Equal for consoles that the same words open. */
 function openedBy(files: readonly string[], target: string | undefined, options: Options, context: CliContext): string {
   const own = files.map((file) => resolve(context.workingDirectory, file)).sort()
   const file = own.length > 0 ? own.join('\0') : findHostsFile(inventorySource(options, context))

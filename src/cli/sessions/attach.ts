@@ -145,10 +145,10 @@ function tableOf({ found, silent }: Sessions, isEnd: boolean, { now, stdout }: C
  */
 export function askedAbout<S extends Pick<FoundSession, 'name' | 'opened' | 'detachedMs'>>(
   detached: readonly S[],
-  opened: string | undefined,
+  opened: readonly string[] | undefined,
 ): readonly S[] {
   if (opened !== undefined) {
-    const same = detached.filter((each) => each.opened === opened)
+    const same = detached.filter((each) => each.opened.some((key) => opened.includes(key)))
     return same.toSorted((one, other) => (other.detachedMs ?? 0) - (one.detachedMs ?? 0))
   }
   if (detached.length < 2) return detached
@@ -158,18 +158,18 @@ export function askedAbout<S extends Pick<FoundSession, 'name' | 'opened' | 'det
   })
 }
 
-/** `muster`: a new console, unless the user wants a detached one. */
+/** `muster`: a new console, unless the user wants a detached one. `findOpened`: undefined where nothing else can be opened. */
 export async function openOrAttach(
-  opened: string | undefined,
+  findOpened: (() => Promise<readonly string[]>) | undefined,
   { new: isNew, keep }: KeepOptions & { readonly new?: boolean },
   context: CliContext,
 ): Promise<number> {
   if (isNew !== true) {
     const found = await findSessions(context.environment, 'detached').catch(() => [])
     const detached = found.filter(({ terminal }) => terminal === undefined)
-    const sessions = askedAbout(detached, opened)
+    const sessions = detached.length === 0 ? [] : askedAbout(detached, await findOpened?.())
     if (sessions.length > 0) {
-      const choice = await askWhich(sessions, opened !== undefined, context)
+      const choice = await askWhich(sessions, findOpened !== undefined, context)
       if (choice === undefined) return EXIT.interrupted
       if (choice === 'quit') return EXIT.ok
       if (choice !== 'new') return await attachTo(choice.address, keep, context)

@@ -3,7 +3,7 @@
 import { fstatSync, type Stats } from 'node:fs'
 
 /** Goes up with every change of this file; it is part of the socket's name, so versions do not meet. */
-export const PROTOCOL = 2
+export const PROTOCOL = 3
 
 /** The first argument of a console's own process; the words of the user follow. */
 export const CONSOLE_PROCESS = 'console-process'
@@ -47,8 +47,8 @@ export type SessionDescription = {
   readonly terminal?: string
   readonly detachedMs?: number
   readonly endsAtMs?: number
-  /** Equal for consoles on the same hosts: the same file and target. */
-  readonly opened: string
+  /** Consoles are on the same hosts if they have one of these in common: the same words, or the same hosts of the same file. */
+  readonly opened: readonly string[]
 }
 
 /** Equal for the same file. */

@@ -175,6 +175,21 @@ describe('a console without its terminal', () => {
     await again.quit()
   })
 
+  it('is offered by muster however its hosts are named, and not for other hosts', async () => {
+    const first = await start({ args: ['--hosts', inventory.file] })
+    await first.expectReady()
+    await first.detach()
+    for (const words of [['m[1-2]'], ['m2', 'm1'], ['all']]) {
+      const other = await start({ args: ['--hosts', inventory.file, ...words], until: false })
+      await waitUntil(() => other.screen().join(' ').includes('[a]'), `the question about ${words.join(' ')}`)
+      other.answer('q\r')
+      await waitUntil(() => other.ending !== undefined, 'the end of muster')
+    }
+    const other = await start({ args: ['--hosts', inventory.file, 'm1'] })
+    await other.expectReady()
+    await other.quit()
+  })
+
   it.each(['quit\r', '\x1b'])('is offered by muster, and stays detached after %j', async (answer) => {
     const first = await start({ args: ['--hosts', inventory.file] })
     await first.expectReady()

@@ -1,7 +1,11 @@
 import { expect, it } from 'vitest'
 import { askedAbout, choiceOf, consoleMeant } from '../../../../src/cli/sessions/attach.ts'
 
-const [lab, gpu] = ['lab', 'gpu'].map((name, index) => ({ name, opened: `hosts of ${name}`, detachedMs: index }))
+const [lab, gpu] = ['lab', 'gpu'].map((name, index) => ({
+  name,
+  opened: [`words of ${name}`, `hosts of ${name}`],
+  detachedMs: index,
+}))
 if (lab === undefined || gpu === undefined) throw new Error('no consoles')
 
 it('attaches a detached console, opens a new one or quits only if that is the answer', () => {
@@ -13,8 +17,9 @@ it('attaches a detached console, opens a new one or quits only if that is the an
 })
 
 it('asks about the detached consoles on the same hosts, and where nothing else can be opened about the only one', () => {
-  expect(askedAbout([lab, gpu], 'hosts of gpu')).toEqual([gpu])
-  expect(askedAbout([lab], 'hosts of gpu')).toEqual([])
+  expect(askedAbout([lab, gpu], ['other words', 'hosts of gpu'])).toEqual([gpu])
+  expect(askedAbout([lab, gpu], ['words of gpu', 'more hosts'])).toEqual([gpu])
+  expect(askedAbout([lab], ['words of gpu', 'hosts of gpu'])).toEqual([])
   expect(askedAbout([], undefined)).toEqual([])
   expect(askedAbout([lab], undefined)).toEqual([lab])
   expect(() => askedAbout([lab, gpu], undefined)).toThrow(/no hosts.yaml here, and 2 consoles are detached/)
@@ -22,7 +27,7 @@ it('asks about the detached consoles on the same hosts, and where nothing else c
 
 it('names the last of several detached consoles on the same hosts first', () => {
   const later = { ...lab, name: 'lab-2', detachedMs: 7 }
-  expect(askedAbout([lab, gpu, later], 'hosts of lab')).toEqual([later, lab])
+  expect(askedAbout([lab, gpu, later], ['hosts of lab'])).toEqual([later, lab])
 })
 
 it('suggests the console of a cluster whose first console has ended, or the name that was misspelt', () => {
