@@ -143,14 +143,21 @@ export class ConsoleDriver implements AsyncDisposable {
 
   /** A `y` alone is an answer: it comes when it is no longer taken for the rest of a word. */
   async type(text: string): Promise<this> {
-    if (text === 'y') await this.until(({ isInWord }) => !isInWord, 'y to be an answer')
+    if (text === 'y') await this.#untilAnswer()
     await this.#send(text)
     return this
   }
 
+  async #untilAnswer(): Promise<void> {
+    if (this.state?.isInWord === true) await this.until(({ isInWord }) => !isInWord, 'y to be an answer')
+  }
+
   /** Keys by name, one after the other, each handled before the next: `key('Ctrl-]', 's')`. */
   async key(...names: readonly string[]): Promise<this> {
-    for (const name of names) await this.#send(keyBytes(name))
+    for (const name of names) {
+      if (name === 'y') await this.#untilAnswer()
+      await this.#send(keyBytes(name))
+    }
     return this
   }
 
