@@ -97,6 +97,8 @@ describe('a command beside the shells', () => {
     await console.expectScreen(/6 hosts: 5 ok, 1 failed/)
     writeFileSync(join(directory, 'go'), '')
     await console.key('r')
+    await console.expectScreen(/Run again on m4\?/)
+    await console.key('y')
     await console.expectScreen(/6 hosts: 6 ok/)
     const counts = HOSTS.map((host) => readFileSync(join(directory, host), 'utf8').trim().split('\n').length)
     expect(counts).toEqual([1, 1, 1, 2, 1, 1])
