@@ -17,6 +17,7 @@ import {
   WORDS_PER_CELL,
 } from './cells.ts'
 import { type ClusterBudget, cellText, cellWord, isPrintableCode } from './clusters.ts'
+import type { Pen } from './pen.ts'
 
 /** Words of a cell of the emulator. */
 const SOURCE_WORDS = 3
@@ -54,6 +55,13 @@ function colour(word: number): number {
   if (mode === 0) return 0
   return mode === 3 ? 0x200_0000 | (word & 0xff_ffff) : 0x100_0000 | (word & 0xff)
 }
+
+/** The pen of the emulator, which has the form of a cell's colours. */
+export const penOf = ({ fg, bg }: { readonly fg: number; readonly bg: number }): Pen => ({
+  foreground: colour(fg),
+  background: colour(bg),
+  isConcealed: ((FOREGROUND_FLAGS[fg >>> FLAGS_SHIFT] as number) & INVISIBLE) !== 0,
+})
 
 /** What the row lacks is blank, and so is a wide character that `width` cuts. `offset`: in words of the target. */
 export function writeRow(

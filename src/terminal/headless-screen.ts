@@ -7,6 +7,7 @@ import { textOfCells, writeRow } from './cell-row.ts'
 import { BLANK, type CellGrid, WIDE_TAIL, WORDS_PER_CELL } from './cells.ts'
 import { type ClusterBudget, cellText } from './clusters.ts'
 import { installGraphemes } from './graphemes.ts'
+import { type Backdrop, isSeenCell, type Pen } from './pen.ts'
 import { openInternals, type XtermInternals } from './xterm-internals.ts'
 
 /** Cancel, first screen, mouse modes off, soft reset (DECSTR: cursor, regions, colours, the other modes). */
@@ -433,6 +434,26 @@ class HeadlessScreen implements Disposable {
     for (let line = this.#startOfLine(row, buffer.baseY); line < row; line++) text += this.#wholeText(line)
     const last = textOfCells(this.#cellsOf(row), 0, buffer.cursorX)
     return text + last.padEnd(Math.min(buffer.cursorX, this.#columns))
+  }
+
+  /** The same text, with blanks in place of what nobody can see: concealed, or in the colour of its background. */
+  seenBeforeCursor(backdrop: Backdrop): string {
+    const buffer = this.#buffers.active
+    const row = buffer.baseY + buffer.cursorY
+    let text = ''
+    for (let line = this.#startOfLine(row, buffer.baseY); line <= row; line++) {
+      const columns = line < row ? this.#columns : Math.min(buffer.cursorX, this.#columns)
+      const cells = this.#cellsOf(line)
+      for (let at = 0; at < columns * WORDS_PER_CELL; at += WORDS_PER_CELL)
+        if (cells[at] !== BLANK && !isSeenCell(cells, at, backdrop)) cells[at] = BLANK
+      text += textOfCells(cells, 0, columns).padEnd(columns)
+    }
+    return text
+  }
+
+  /** What the next character is printed with; `saved`: what it will be printed with once the program restores the cursor. */
+  get pen(): { readonly now: Pen; readonly saved: Pen } {
+    return this.#internals.pen
   }
 
   /** All kept lines down to the last one with text, those of several rows joined. */

@@ -1,14 +1,17 @@
 /** The one file that touches private parts of the emulator (its version is pinned and bundled): rows as numbers, parsing at once. */
 import type { Terminal } from '@xterm/headless'
 import { defined } from '../base/defined.ts'
-import type { SourceRow } from './cell-row.ts'
+import { penOf, type SourceRow } from './cell-row.ts'
 
 type RawLine = { _data: Uint32Array; _combined: { [column: number]: string | undefined }; length: number }
 type CsiIdentifier = { prefix?: string; intermediates?: string; final: string }
 type CsiParams = { length: number; params: Int32Array }
 
+type RawPen = { readonly fg: number; readonly bg: number }
+
 type Core = {
   _inputHandler: {
+    _curAttrData: RawPen
     parse(data: Uint8Array): unknown
     eraseInDisplay(params: CsiParams, respectsProtection: boolean): boolean
     _parser: { currentState: number; reset(): void }
@@ -18,6 +21,7 @@ type Core = {
   _bufferService: {
     buffer: {
       lines: { get(index: number): RawLine | undefined; splice(first: number, count: number): void }
+      savedCurAttrData: RawPen
       scrollTop: number
       scrollBottom: number
       ybase: number
@@ -74,6 +78,10 @@ export function openInternals(terminal: Terminal) {
     },
     get cursorStyle() {
       return core.coreService.decPrivateModes.cursorStyle ?? ('block' as const)
+    },
+    /** `saved`: what comes back with the saved cursor. */
+    get pen() {
+      return { now: penOf(input._curAttrData), saved: penOf(core._bufferService.buffer.savedCurAttrData) }
     },
     get isMouseSgr() {
       return core.coreMouseService.activeEncoding.startsWith('SGR')

@@ -311,10 +311,13 @@ export class ConsoleApp implements PageContext, Disposable {
     this.sessionLog = new SessionLog((host) => {
       const screen = this.views.screen(host)
       if (screen === undefined) return undefined
-      const { columns, modes } = screen
+      const { columns, modes, pen } = screen
+      const { themeName } = this.state
+      const backdrop = themeName === 'none' ? undefined : themeName
       return {
         columns,
         before: screen.textBeforeCursor(),
+        look: { seen: screen.seenBeforeCursor(backdrop), pen: pen.now, savedPen: pen.saved, backdrop },
         isEditing: modes.isBracketedPaste,
         isFullScreen: modes.isAlternateScreen,
       }

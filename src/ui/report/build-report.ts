@@ -14,7 +14,7 @@ import {
   SHORTEST_SECRET,
   type TypedEntry,
 } from './session-log.ts'
-import { asksSecret, type TypedState } from './typed-line.ts'
+import type { TypedState } from './typed-line.ts'
 
 export type ReportGroup = {
   readonly hosts: readonly string[]
@@ -137,7 +137,7 @@ function partsOfSecrets(
   const lines = entries.flatMap((entry) => {
     if (entry.kind !== 'typed' || !isSecret(entry, secrets)) return []
     const hiders = hidersOf(entry)
-    const isPassword = hiders.some(([host, { before }]) => asksSecret(before) || !withoutEcho.includes(host))
+    const isPassword = hiders.some(([host, { typed }]) => typed.asksSecret || !withoutEcho.includes(host))
     return hiders.length > 0 && !isPassword ? [] : [...entry.parts.values()].flatMap(({ typed }) => typed.lines)
   })
   const echoed = new Set(lines.filter(isEchoed).map(({ text }) => text))

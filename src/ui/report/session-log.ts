@@ -1,5 +1,5 @@
 /** What was typed since the console started, into which hosts, and their output: bounded, in memory, and taken from echoes, never from keys. */
-import { asksSecret, TypedLines } from './typed-line.ts'
+import { asksSecret, type Look, TypedLines } from './typed-line.ts'
 
 /** Of what a host printed after one line, its beginning and its end. */
 const END_BYTES = 16 * 1024
@@ -33,6 +33,8 @@ export type PaneFacts = {
   /** A line editor marks its prompts. */
   readonly isEditing: boolean
   readonly isFullScreen: boolean
+  /** Without it, all text is seen. */
+  readonly look?: Look
 }
 
 /** How a shell ended: with its connection, closed by the user, or by itself. */
@@ -69,6 +71,7 @@ export class HostPart {
   hasRows = false
   #head: Uint8Array[] = []
   #tail: Uint8Array[] = []
+  heldLook: Look | undefined
   /** From what may be the prompt of the next line on. */
   #held: Uint8Array[] | undefined
   #headBytes = 0
@@ -76,11 +79,11 @@ export class HostPart {
   #heldBytes = 0
   #bytes = 0
 
-  constructor({ before, columns, isEditing }: Omit<PaneFacts, 'isFullScreen'>, promptRows = 0) {
+  constructor({ before, columns, isEditing, look }: Omit<PaneFacts, 'isFullScreen'>, promptRows = 0) {
     this.before = before
     this.columns = columns
     this.promptRows = promptRows
-    this.typed = new TypedLines(before, columns, isEditing)
+    this.typed = new TypedLines(before, columns, isEditing, look)
   }
 
   /** Its output cannot be told from that of another line. */
@@ -121,10 +124,11 @@ export class HostPart {
     if (this.#heldBytes > MOST_HELD_BYTES) this.#keep(this.takeHeld())
   }
 
-  /** What follows may belong to a line that was typed ahead. */
-  hold(): void {
+  /** What follows may belong to a line that was typed ahead; `look`: how the terminal draws it. */
+  hold(look: Look | undefined): void {
     this.#keep(this.takeHeld())
     this.#held = []
+    this.heldLook = look
   }
 
   get held(): Uint8Array {
@@ -272,8 +276,8 @@ export class SessionLog {
       const pane = this.#paneOf(host)
       if (pane === undefined) continue
       if (pane.isFullScreen) {
-        if (!this.#asked.has(host) && asksSecret(pane.before))
-          this.#asked.set(host, new TypedLines(pane.before, pane.columns))
+        if (!this.#asked.has(host) && asksSecret(pane.before, pane.look?.seen ?? ''))
+          this.#asked.set(host, new TypedLines(pane.before, pane.columns, false, pane.look))
         continue
       }
       const chainBefore = this.#current.get(host)
@@ -334,7 +338,10 @@ export class SessionLog {
     const chain = this.#current.get(host)
     const editor = this.#editors.get(host)
     if (chain !== undefined && chain.length < MOST_AHEAD && isAhead(chain, pane)) {
-      const part = new HostPart({ ...pane, before: '', isEditing: false }, editor?.promptRows)
+      const part = new HostPart(
+        { ...pane, before: '', isEditing: false, ...(pane.look && { look: { ...pane.look, seen: '' } }) },
+        editor?.promptRows,
+      )
       part.isAhead = true
       chain[0].ahead.push(part.typed)
       const longer = [...chain, part] as const
@@ -395,7 +402,7 @@ export class SessionLog {
       editor.rowsBefore = undefined
     }
     const [first, next] = this.#current.get(host) ?? []
-    if (first !== undefined && next !== undefined) this.#change(first, () => first.hold())
+    if (first !== undefined && next !== undefined) this.#change(first, () => first.hold(next.typed.look))
   }
 
   /**
@@ -417,7 +424,7 @@ export class SessionLog {
     this.#change(first, () => {
       held = first.takeHeld()
     })
-    const at = first.typed.enters === 1 ? ahead.findIndex((part) => stands(part, held)) : -1
+    const at = first.typed.enters === 1 ? ahead.findIndex((part) => stands(part, held, first.heldLook)) : -1
     const rest = ahead.slice(Math.max(0, at))
     const [next] = rest
     if (at < 0 || !isFilled(rest) || next === undefined) return this.#change(first, () => first.push(held))
@@ -448,7 +455,7 @@ export class SessionLog {
    */
   #endKeys(host: string): void {
     const open = this.#open.get(host)
-    if (open === undefined || open.isEdited || asksSecret(open.part.before)) return
+    if (open === undefined || open.isEdited || open.part.typed.asksSecret) return
     const { typed, isAhead } = open.part
     const pane = this.#paneOf(host)
     if (pane === undefined || !isEmptyPrompt(pane, typed)) return
@@ -569,10 +576,10 @@ function isEmptyPrompt({ isEditing, isFullScreen, before }: PaneFacts, typed: Ty
 }
 
 /** Whether the line of `part`, and no other, stands at the prompt in `output`. */
-function stands({ typed, columns }: HostPart, output: Uint8Array): boolean {
+function stands({ typed, columns }: HostPart, output: Uint8Array, look: Look | undefined): boolean {
   const [line, ...others] = typed.lines
   if (typed.enters !== 1 || line === undefined || line.isEdited || others.length > 0) return false
-  const echo = new TypedLines('', columns)
+  const echo = new TypedLines('', columns, false, look && { ...look, seen: '' })
   echo.type(Buffer.from(line.text), 0)
   echo.print(output)
   return echo.isEchoed

@@ -1,7 +1,10 @@
 /**
  * What is typed into one host's shell up to Enter, and whether the host echoed it. Only echoed text may be kept: what a host hides
- * is a password or the like. The echo is found in the host's own output, on a model of the line that the cursor is on. Pure.
+ * is a password or the like. The echo is found in the host's own output, on a model of the line that the cursor is on. What nobody can
+ * see is no echo: concealed text, and text in the colour of its background. Pure.
  */
+import { ASCII } from '../../base/text-width.ts'
+import { type Backdrop, changedPen, isSeen, type Pen, PLAIN_PEN } from '../../terminal/pen.ts'
 
 export type TypedState =
   | 'echoed'
@@ -30,9 +33,19 @@ const MOST_PLAIN_BYTES = 16
 /** An echo takes no longer; what appears after Enter then is not an echo, unless a line editor reads, whose host may have stalled. */
 const ECHO_MS = 1500
 
+/** How a host's terminal draws at the first key of a line. */
+export type Look = {
+  /** Left of the cursor, with blanks in place of what nobody can see. */
+  readonly seen: string
+  readonly pen: Pen
+  /** It comes back with the saved cursor. */
+  readonly savedPen: Pen
+  readonly backdrop: Backdrop
+}
+
 /** The end of a line that asks for what must not be shown. */
 const ASKS_SECRET =
-  /(?:pass(?:wor[dt]|phrase|code|wd)|mot de passe|contraseña|密码|口令|\bpin\b|secret|token|\botp\b|verification code|credential)[^$#%]{0,80}[:>?：]\s*$/iu
+  /(?:pa(?:ss|ß)(?:wor[dt]|phrase|code|wd)|kennwort|mot de passe|contrase[ñn]a|\bclave\b|密码|口令|\bpin\b|secret|token|\botp\b|verification code|credential)[^$#%]{0,80}[:>?：]\s*$/iu
 
 /** Shown for a password instead of its characters. */
 const IS_MASK = /^([^\p{L}\p{N}])\1*$/u
@@ -49,13 +62,33 @@ const PRINTED_TOKEN =
   /\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[P^_X][^\x1b]*\x1b\\|\x1b\[([0-?]*)[ -/]*([@-~])|\x1b[ -/]*[0-~]|[\s\S]/gu
 /** A whole row that needs no model of the terminal. */
 const PLAIN_ROW = /^[^\x00-\x1f\x7f]{0,4096}\r?$/
+/** Controls of eight bits, each of which is an escape sequence of two characters. */
+const EIGHT_BIT = /[\x80-\x9f]/g
+const asEscape = (control: string): string => `\x1b${String.fromCharCode(control.charCodeAt(0) - 0x40)}`
 const UNFINISHED = /\x1b(?:\[[0-?]*[ -/]*|[\]P^_X][^\x07\x1b]*)?$/
 
-export const asksSecret = (before: string): boolean => ASKS_SECRET.test(before)
+/** Letters of other scripts, and the Latin ones that they look like. */
+const LOOKALIKES = new Map(
+  [
+    ['асԁеһіјкӏморѕтѵԝхуАВСЕНІКМОРЅТХУ', 'acdehijklmopstvwxyABCEHIKMOPSTXY'],
+    ['αειικνορτυχωΑΒΕΗΙΚΜΝΟΡΤΥΧıɑɡ', 'aeiikvoptuxwABEHIKMNOPTYXiag'],
+  ].flatMap(([like = '', latin = '']) => Array.from(like, (letter, index) => [letter, latin[index] ?? ''] as const)),
+)
+
+/** The text as it is read: without accents and invisible characters, with Latin letters for those that look like them. */
+function asRead(text: string): string {
+  if (ASCII.test(text)) return text
+  const plain = text.normalize('NFKD').replace(/[\p{M}\p{Cf}]/gu, '')
+  return Array.from(plain, (character) => LOOKALIKES.get(character) ?? character).join('')
+}
+
+export const asksSecret = (...before: readonly string[]): boolean =>
+  before.some((text) => ASKS_SECRET.test(text) || ASKS_SECRET.test(asRead(text)))
 
 export class TypedLines {
   readonly #lines: Line[] = [newLine()]
-  readonly #asksSecret: boolean
+  /** The host asks for what must not be shown. */
+  readonly asksSecret: boolean
   /** The cursor was after a prompt or a question: the echo comes before the first line feed. */
   readonly #isAtPrompt: boolean
   /** A line editor reads the keys. */
@@ -71,12 +104,20 @@ export class TypedLines {
   #isHidden = false
   #outputBytes = 0
 
-  /** `before`: the text left of the cursor; `columns`: of the host's terminal; `isEditing`: a line editor reads the keys. */
-  constructor(before: string, columns: number, isEditing = false) {
-    this.#asksSecret = asksSecret(before)
+  /**
+   * `before`: the text left of the cursor; `columns`: of the host's terminal; `isEditing`: a line editor reads the keys; without
+   * `look`, all text there is seen.
+   */
+  constructor(before: string, columns: number, isEditing = false, look: Look = { ...PLAIN_LOOK, seen: before }) {
+    this.asksSecret = asksSecret(before, look.seen)
     this.#isAtPrompt = before !== ''
     this.#isEditing = isEditing
-    this.#echo = { row: new Row(columns, before.length), decoder: new TextDecoder() }
+    this.#echo = { row: new Row(columns, before.length, look), decoder: new TextDecoder() }
+  }
+
+  /** How the host's terminal draws now; undefined: no more output belongs to it. */
+  get look(): Look | undefined {
+    return this.#echo?.row.look
   }
 
   /** How often Enter was typed. */
@@ -156,7 +197,7 @@ export class TypedLines {
       return this.#match(row.text, row.textBeforeCursor)
     }
     this.#isWhole = (bytes.at(-1) ?? 0) < 0x80
-    const text = this.#unfinished + decoder.decode(bytes, { stream: true })
+    const text = this.#unfinished + decoder.decode(bytes, { stream: true }).replace(EIGHT_BIT, asEscape)
     const end = UNFINISHED.exec(text)?.index ?? text.length
     // An endless sequence is dropped.
     this.#unfinished = text.length - end > MOST_COLUMNS ? '' : text.slice(end)
@@ -167,7 +208,7 @@ export class TypedLines {
       const part = text.slice(from, to)
       // Hosts may print much meanwhile, and all of them get the same keys.
       if (hasEnd && row.isNew && PLAIN_ROW.test(part)) {
-        this.#endRow(part.trimEnd())
+        this.#endRow(row.isSeen ? part.trimEnd() : '')
         continue
       }
       for (const [token, parameters, final] of part.matchAll(PRINTED_TOKEN)) row.print(token, parameters, final)
@@ -208,7 +249,7 @@ export class TypedLines {
   }
 
   #stateOf(line: Line, index: number): TypedState {
-    if (index === 0 && (this.#asksSecret || this.#isHidden || (this.#isLate && this.#outputBytes > 0))) return 'hidden'
+    if (index === 0 && (this.asksSecret || this.#isHidden || (this.#isLate && this.#outputBytes > 0))) return 'hidden'
     if (isShown(line)) return 'echoed'
     return this.#outputBytes > 0 && this.isEntered ? 'hidden' : 'silent'
   }
@@ -239,17 +280,35 @@ function endsWithRest({ plain, echoed }: Line, beforeCursor: string): boolean {
 
 const isShown = ({ plain, echoed }: Line): boolean => echoed?.startsWith(plain) === true
 
-/** The row of the cursor with what was printed since the first key, over the terminal's automatic line breaks. */
+const PLAIN_LOOK: Look = { seen: '', pen: PLAIN_PEN, savedPen: PLAIN_PEN, backdrop: undefined }
+
+/** Private modes that save the cursor and its pen when they are set, and restore them when they are reset. */
+const SAVES_CURSOR = /^\?(?:[\d;]*;)?104[89](?:;|$)/
+
+/** The row of the cursor with what was printed since the first key and can be seen, over the terminal's automatic line breaks. */
 class Row {
   readonly #columns: number
+  #look: Look
+  #isSeen: boolean
   #cells: string[] = []
   #start: number
   #at: number
 
-  constructor(columns: number, start: number) {
+  constructor(columns: number, start: number, look: Look) {
+    this.#look = look
+    this.#isSeen = isSeen(look.pen, look.backdrop)
     this.#columns = Math.max(1, columns)
     this.#start = start
     this.#at = start
+  }
+
+  get look(): Look {
+    return this.#look
+  }
+
+  /** What is printed now can be seen. */
+  get isSeen(): boolean {
+    return this.#isSeen
   }
 
   /** Nothing was printed since the line feed. */
@@ -288,13 +347,31 @@ class Row {
       else if (final === '@' && at < this.#cells.length)
         this.#cells.splice(at, 0, ...Array<string>(Math.min(count, 256)).fill(' '))
       else if (final === 'H') this.clear()
+      else this.#draw(token, parameters, final)
     } else if (token === '\r') this.#at = at - (at % this.#columns)
     else if (token === '\b') this.#at -= 1
     else if (token >= ' ' && token !== '\x7f' && !token.startsWith('\x1b')) {
       while (this.#cells.length < at) this.#cells.push(' ')
-      this.#cells[at] = token
+      this.#cells[at] = this.#isSeen ? token : ' '
       this.#at += 1
-    }
+    } else if (token === '\x1bc') this.#take(PLAIN_PEN, PLAIN_PEN)
+    else if (token === '\x1b7') this.#take(this.#look.pen, this.#look.pen)
+    else if (token === '\x1b8') this.#take(this.#look.savedPen)
     this.#at = Math.max(0, Math.min(MOST_COLUMNS, this.#at))
+  }
+
+  /** Sequences that change what the next characters look like. */
+  #draw(token: string, parameters: string, final: string): void {
+    const { pen, savedPen } = this.#look
+    if (final === 'm') return token === `\x1b[${parameters}m` ? this.#take(changedPen(pen, parameters)) : undefined
+    if (token === '\x1b[!p') return this.#take(PLAIN_PEN, PLAIN_PEN)
+    const isSaved = SAVES_CURSOR.test(parameters)
+    if (token === '\x1b[s' || (isSaved && final === 'h')) this.#take(pen, pen)
+    else if (token === '\x1b[u' || (isSaved && final === 'l')) this.#take(savedPen)
+  }
+
+  #take(pen: Pen, savedPen = this.#look.savedPen): void {
+    this.#look = { ...this.#look, pen, savedPen }
+    this.#isSeen = isSeen(pen, this.#look.backdrop)
   }
 }

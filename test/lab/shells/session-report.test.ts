@@ -20,6 +20,14 @@ const SECRETS = [
   },
   { program: 'stty -echo; echo ready; read x; stty echo; echo "you typed $x"', asks: /ready$/, secret: 'hunter2-late' },
   {
+    program: [
+      "stty -echo -icanon; printf 'P\\320\\260ssword: \\033[8m'",
+      'while IFS= read -r -n 1 c && [ "$c" ]; do printf %s "$c"; done; printf "\\033[m\\n"; stty sane',
+    ].join('; '),
+    asks: /P\u0430ssword:$/,
+    secret: 'hunter2-concealed',
+  },
+  {
     program: 'ssh -o StrictHostKeyChecking=no -o PubkeyAuthentication=no -o NumberOfPasswordPrompts=1 root@localhost',
     asks: /password:\s*$/,
     secret: 'hunter2-ssh',

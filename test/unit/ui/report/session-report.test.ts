@@ -643,6 +643,35 @@ it('never has what was typed without echo, even where another host shows it', as
   expect(markdown).toContain('` whoami `')
 })
 
+it.each<[string, string, (key: string) => string]>([
+  ['concealed, after a prompt with a letter of another script', 'P\u0430ssword: \x1b[8m', (key) => key],
+  ['concealed, after a prompt that ends with a concealed dot', 'Password:\x1b[8m.', (key) => key],
+  ['concealed, at a prompt of unknown words', 'Losung: \x1b[8m', (key) => key],
+  ['black on black, after a black sign', 'Password: \x1b[30;40m#', (key) => key],
+  ['black on a dark terminal', 'Password: \x1b[30m#', (key) => `\x1b[30m${key}`],
+  [
+    'after the cursor is restored with a concealed pen',
+    'Say it: \x1b[8m\x1b7\x1b[m',
+    (key) => `\x1b8${key}\x1b7\x1b[m`,
+  ],
+])('never has a password whose echo nobody can see: %s', async (_, prompt, echo) => {
+  const { prompts, run, report, type, print } = harness()
+  await prompts()
+  await run('whoami', () => 'me\r\n')
+  type('login\r')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, `login\r\n\x1b[?2004l\r${prompt}`)
+  for (const key of 'hunter2') {
+    type(key)
+    for (const host of ['m1', 'm2', 'm3']) await print(host, echo(key))
+  }
+  type('\r')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, `\r\n\x1b[m\x1b[?2004h${host}# `)
+  await run('history', () => '  1  whoami\r\n')
+  const { markdown, html } = await report()
+  expect(markdown + html).not.toContain('hunter2')
+  expect(titlesOf(markdown)).toEqual(['` whoami `', '` login `', 'typed without echo', '` history `'])
+})
+
 it('hides nothing in what stands for hidden text', async () => {
   const { prompts, run, report, type, print } = harness()
   await prompts()

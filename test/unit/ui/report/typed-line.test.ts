@@ -1,7 +1,8 @@
 /** Whether a host echoed what was typed. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { TypedLines } from '../../../../src/ui/report/typed-line.ts'
+import { PLAIN_PEN } from '../../../../src/terminal/pen.ts'
+import { asksSecret, TypedLines } from '../../../../src/ui/report/typed-line.ts'
 import { randomRuns } from '../../../support/random-runs.ts'
 
 /** `>` types, `<` prints, a number lets that many milliseconds pass. */
@@ -268,6 +269,91 @@ describe('what a shell shows otherwise than it was typed', () => {
     for (const keys of ['\x1b', 'hunter2\r']) typed.type(Buffer.from(keys), 0)
     typed.print(Buffer.from('\r\n'))
     expect(typed.hidden).toEqual(['hunter2', 'unter2'])
+  })
+})
+
+describe('an echo that nobody can see', () => {
+  const look = (seen: string) => ({ seen, pen: PLAIN_PEN, savedPen: PLAIN_PEN, backdrop: 'dark' as const })
+  const stateAfter = (before: string, printed: readonly [string, ...string[]], seen = before) => {
+    const typed = new TypedLines(before, 80, false, look(seen))
+    const [first, ...others] = printed
+    typed.print(Buffer.from(first))
+    const keys = [...'hunter2']
+    for (const [index, key] of keys.entries()) {
+      typed.type(Buffer.from(key), 0)
+      typed.print(Buffer.from((others[0] ?? 'KEY').replace('KEY', keys[index] ?? '')))
+    }
+    typed.type(Buffer.from('\r'), 0)
+    typed.print(Buffer.from('\r\n\x1b[m$ '))
+    return typed.lines[0]?.state
+  }
+
+  it.each<[string, readonly [string, ...string[]]]>([
+    ['concealed', ['\x1b[8m']],
+    ['concealed among other parameters', ['\x1b[0;1;8m']],
+    ['concealed for each key', ['', '\x1b[8mKEY\x1b[28m']],
+    ['concealed by an eight-bit control', ['\u009b8m']],
+    ['black on black', ['\x1b[30;40m']],
+    ['black on black of another palette', ['\x1b[30;48;5;16m']],
+    ['nearly the colour of its background', ['\x1b[38;2;200;40;40;48:2::204:40:40m']],
+    ['bright white on bright white', ['\x1b[97;107m']],
+    ['in the colour of a dark terminal', ['\x1b[38;5;232m']],
+    ['in inverse video', ['\x1b[7;31;41m']],
+    ['concealed after the cursor is restored', ['\x1b[8m\x1b7\x1b[m', '\x1b8KEY\x1b7\x1b[m']],
+  ])('does not count: %s', (_, printed) => {
+    expect(stateAfter('Say it: ', printed)).toBe('hidden')
+  })
+
+  it.each<[string, readonly [string, ...string[]]]>([
+    ['red', ['\x1b[31m']],
+    ['grey on black', ['\x1b[90;40m']],
+    ['white on the colour of the terminal', ['\x1b[97m']],
+    ['black on white', ['\x1b[30;107m']],
+    ['shown again', ['\x1b[8m\x1b[28m']],
+    ['reset', ['\x1b[8;30;40m\x1b[m']],
+    ['after another sequence of the same letter', ['\x1b[>4;8m\x1b[?8m']],
+    ['with an underline in a colour of its own', ['\x1b[4:3;58:2::8:8:8;58;5;8m']],
+  ])('counts: %s', (_, printed) => {
+    expect(stateAfter('Say it: ', printed)).toBe('echoed')
+  })
+
+  it('counts in a whole line only where the pen shows it', () => {
+    for (const [pen, state] of [
+      ['', 'echoed'],
+      ['\x1b[8m', 'hidden'],
+    ] as const) {
+      const typed = new TypedLines('', 80)
+      typed.type(Buffer.from('hunter2\r'), 0)
+      typed.print(Buffer.from(`${pen}first\r\nhunter2\r\n`))
+      expect(typed.lines[0]?.state).toBe(state)
+    }
+  })
+
+  it('hides what is typed at a question that ends with text that nobody can see', () => {
+    expect(stateAfter('Password:.', [''], 'Password:')).toBe('hidden')
+    expect(stateAfter('Say it:.', [''], 'Say it:')).toBe('echoed')
+  })
+})
+
+describe('a question for a password', () => {
+  it.each([
+    'P\u0430ssword: ',
+    'Ρassωord: ',
+    'Ｐａｓｓｗｏｒｄ：',
+    'Pa\u200bssword: ',
+    'Pássword: ',
+    'Kennwort: ',
+    'Paßwort für ada: ',
+    'Mot de passe : ',
+    'Contraseña: ',
+    'Contrasen\u0303a: ',
+    'Clave: ',
+  ])('is known: %s', (text) => {
+    expect(asksSecret(text)).toBe(true)
+  })
+
+  it.each(['Пароль в файле: ', 'Name: ', 'enclave: ', 'ls ~/passwords # '])('is not seen in %s', (text) => {
+    expect(asksSecret(text)).toBe(false)
   })
 })
 
