@@ -33,7 +33,7 @@ export const verb: VerbCode = {
 Examples:
   muster k8s logs -f train-0-x8k2p        follow the output of a pod until it ends
 
-With --json, each line is an object. Control characters in the output appear as escapes if stdout is a terminal.
+With --json, each line is an object. Control characters in the output appear as escapes.
 `,
   async run(pod: string, options: LogsOptions, context: CliContext) {
     using kubernetes = await openCluster(options, context)
@@ -66,7 +66,11 @@ With --json, each line is an object. Control characters in the output appear as 
 const MOST_LINE = 1_000_000
 
 /** Undefined: it was all. */
-function writerOf(pod: string, { json }: LogsOptions, context: CliContext) {
+export function writerOf(
+  pod: string,
+  { json }: Pick<LogsOptions, 'json'>,
+  context: Pick<CliContext, 'stdout' | 'stderr' | 'selection'>,
+) {
   const { stdout, stderr } = context
   const decoder = new TextDecoder()
   const textOf = (bytes: Uint8Array | undefined) => decoder.decode(bytes, { stream: bytes !== undefined })
@@ -83,6 +87,5 @@ function writerOf(pod: string, { json }: LogsOptions, context: CliContext) {
       lines.push(bytes === undefined && isLineOpen ? `${text}\n` : text)
     }
   }
-  if (stdout.isTTY) return (bytes: Uint8Array | undefined) => void stdout.write(printableLines(textOf(bytes)))
-  return (bytes: Uint8Array | undefined) => void (bytes && stdout.write(bytes))
+  return (bytes: Uint8Array | undefined) => void stdout.write(printableLines(textOf(bytes)))
 }

@@ -41,7 +41,7 @@ type ReportOptions = {
   readonly screen: LiveScreen
   readonly store: OutputStore
   addressOf(host: string): string
-  /** stdout, stderr are terminals: what hosts print must not act on them. */
+  /** stdout, stderr are terminals: long lines are cut. */
   readonly isStdoutTerminal: boolean
   readonly isStderrTerminal: boolean
   readonly isBold: boolean
@@ -67,8 +67,8 @@ function streamReport({
   const prefixers = new Map<string, Record<'stdout' | 'stderr', LinePrefixer>>()
   const of = (host: string) =>
     getOrMake(prefixers, host, () => ({
-      stdout: new LinePrefixer({ prefix: `${host}: `, isSanitized: isStdoutTerminal }),
-      stderr: new LinePrefixer({ prefix: `${host}: `, isSanitized: isStderrTerminal }),
+      stdout: new LinePrefixer({ prefix: `${host}: `, isCut: isStdoutTerminal }),
+      stderr: new LinePrefixer({ prefix: `${host}: `, isCut: isStderrTerminal }),
     }))
   const write = writeLines.bind(undefined, screen)
   const flush = (host: string): void => {
@@ -193,8 +193,8 @@ async function writeGroup(
   { screen, store, isStdoutTerminal, isStderrTerminal }: ReportOptions,
 ) {
   for (const name of ['stdout', 'stderr'] as const) {
-    const isSanitized = name === 'stdout' ? isStdoutTerminal : isStderrTerminal
-    const prefixer = new LinePrefixer({ prefix: '', isSanitized })
+    const isCut = name === 'stdout' ? isStdoutTerminal : isStderrTerminal
+    const prefixer = new LinePrefixer({ prefix: '', isCut })
     for (const bytes of store.of(hosts[0] ?? '')[name].read()) {
       const lines = prefixer.push(bytes)
       if (lines === undefined) continue
@@ -214,11 +214,7 @@ function writeLines(screen: LiveScreen, stream: 'stdout' | 'stderr', lines: Uint
 /** Of each output, what is compared. */
 const DIFF_BYTES = 2 ** 20
 
-async function writeDiff(
-  majority: FoldedGroup,
-  group: FoldedGroup,
-  { screen, store, isStdoutTerminal }: ReportOptions,
-) {
+async function writeDiff(majority: FoldedGroup, group: FoldedGroup, { screen, store }: ReportOptions) {
   const before = store.of(majority.hosts[0] ?? '')
   const after = store.of(group.hosts[0] ?? '')
   const lines = (['stdout', 'stderr'] as const).flatMap((name) => {
@@ -230,7 +226,7 @@ async function writeDiff(
   if ([before, after].some(({ stdout, stderr }) => Math.max(stdout.sizeBytes, stderr.sizeBytes) > DIFF_BYTES)) {
     lines.push(`[… only the first ${DIFF_BYTES} bytes were compared]`)
   }
-  for (const line of lines) screen.out(`${isStdoutTerminal ? showLine(Buffer.from(line)) : line}\n`)
+  for (const line of lines) screen.out(`${showLine(Buffer.from(line))}\n`)
   await screen.room()
 }
 

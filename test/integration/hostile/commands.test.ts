@@ -74,13 +74,14 @@ describe('a hostile host that runs a command', () => {
         token: TOKEN,
       })
       const ended = Promise.withResolvers<ExecEnd>()
-      const prefixer = new LinePrefixer({ prefix: 'm2: ', isSanitized: true })
+      const prefixers = [true, false].map((isCut) => new LinePrefixer({ prefix: 'm2: ', isCut }))
       let [begins, ends, bytes] = [0, 0, 0]
       const take = (piece: Uint8Array) => {
         if (ends > 0) throw new Error('it prints after its end')
         bytes += piece.length
         if (bytes > MOST_SHOWN) return
-        expectPrintable(prefixer.push(piece)?.toString() ?? '', 'the output', { lines: true })
+        for (const prefixer of prefixers)
+          expectPrintable(prefixer.push(piece)?.toString() ?? '', 'the output', { lines: true })
       }
       const running = exec.start(endpointOf('m2', { connectTimeoutMs: 10_000 }), request, {
         onBegin: () => void begins++,

@@ -73,6 +73,28 @@ describe('muster run', () => {
 
   afterEach(() => rmSync(directory, { recursive: true }))
 
+  it.each([
+    ['as lines', '--no-fold'],
+    ['folded', '--fold'],
+    ['as a difference', '--diff'],
+  ])('lets no output of a host act on a terminal through a pipe: %s', async (_, option) => {
+    const command = [
+      'printf "a\\tb\\n"',
+      'test %h = m8 || printf "\\033]52;c;RVZJTA==\\007\\033[?1049hok\\rm8: DISK FAILED\\n"',
+      'printf "\\033]0;title\\007\\n" >&2',
+    ].join('; ')
+    const { stdout, stderr } = await run(['run', 'm[8-10]', option, '--', command])
+    expect(stdout + stderr).not.toMatch(/[^\n\t -~]/)
+    expect(stdout).toContain('\\x1b]52;c;RVZJTA==\\x07\\x1b[?1049hok\\x0dm8: DISK FAILED\n')
+    expect(stdout + stderr).toContain('\\x1b]0;title\\x07\n')
+    expect(stdout).toContain('a\tb\n')
+  })
+
+  it('writes output to files as it is', async () => {
+    await run(['run', 'm8', '--out', 'kept', '--', 'printf "\\033[1mbold\\r\\377"'])
+    expect(readFileSync(path('kept/m8.out'))).toEqual(Buffer.from('\x1b[1mbold\r\xff', 'latin1'))
+  })
+
   it('prefixes each line with its host, and keeps stdout and stderr apart', async () => {
     const { code, stdout, stderr } = await run(['run', 'm[8-9]', '--', 'echo %h is %n; printf oops >&2'])
     expect(lines(stdout)).toEqual(['m8: m8 is 1', 'm9: m9 is 2'])

@@ -77,8 +77,8 @@ describe('a result as JSON', () => {
 })
 
 describe('lines of a host', () => {
-  const lines = (isSanitized: boolean, ...pieces: readonly (string | Uint8Array)[]) => {
-    const prefixer = new LinePrefixer({ prefix: 'm8: ', isSanitized })
+  const lines = (isCut: boolean, ...pieces: readonly (string | Uint8Array)[]) => {
+    const prefixer = new LinePrefixer({ prefix: 'm8: ', isCut })
     const parts = pieces.map((piece) => prefixer.push(Buffer.from(piece as string)))
     return Buffer.concat([...parts, prefixer.flush()].filter((part) => part !== undefined)).toString()
   }
@@ -87,9 +87,35 @@ describe('lines of a host', () => {
     expect(lines(false, 'a\nb', 'c\n', '\nd')).toBe('m8: a\nm8: bc\nm8: \nm8: d\n')
   })
 
-  it('are raw without a terminal, and cannot act on a terminal', () => {
-    expect(lines(false, '\x1b[2J\n')).toBe('m8: \x1b[2J\n')
-    expect(lines(true, '\x1b]0;x\x07a\tb\r\n')).toBe('m8: \\x1b]0;x\\x07a\tb\n')
+  it('cannot act on a terminal, also if they reach it through a pipe', () => {
+    for (const isCut of [false, true]) {
+      expect(lines(isCut, 'plain\n\x1b]0;x\x07a\tb\r\n')).toBe('m8: plain\nm8: \\x1b]0;x\\x07a\tb\n')
+      expect(lines(isCut, 'ok\rm1: failed\n')).toBe('m8: ok\\x0dm1: failed\n')
+      expect(lines(isCut, '\u009b2J\u202eabc\n')).toBe('m8: \\x9b2J\\u202eabc\n')
+      expect(lines(isCut, Buffer.from([0x9b, 0x32, 0x4a, 10]))).toBe('m8: \ufffd2J\n')
+      expect(lines(isCut, 'é\t東京\n')).toBe('m8: é\t東京\n')
+    }
+  })
+
+  it('are the same in a pipe as on a terminal, however they are cut into pieces', () => {
+    const text = fc.array(
+      fc.constantFrom('a', 'é', '東', '👩‍💻', '\t', '\n', '\n', '\r', '\x1b[31m', '\u0085', '\x7f', '\ud800'),
+    )
+    fc.assert(
+      fc.property(text, fc.nat(), (parts, at) => {
+        const bytes = Buffer.from(parts.join(''))
+        const cut = at % (bytes.length + 1)
+        const pieces = [bytes.subarray(0, cut), bytes.subarray(cut)]
+        expect(lines(false, ...pieces)).toBe(lines(true, ...pieces))
+      }),
+    )
+  })
+
+  it('are not cut in a pipe', () => {
+    for (const end of ['', '\x1b']) {
+      const text = 'x'.repeat(70_000)
+      expect(lines(false, `${text}${end}\n`)).toBe(`m8: ${text}${end === '' ? '' : '\\x1b'}\n`)
+    }
   })
 
   it.each([1, 3])('are cut on a terminal if they are too long, and say so (in %i pieces)', (count) => {
