@@ -14,15 +14,21 @@ const USER_NAME = /^[^\s\p{C}'"`;&<>|(){}$,!^*?[\]-][^\s\p{C}'"`;&<>|(){}$,!^*?[
 /** Words of the host set language, which cannot be names of hosts. */
 export const RESERVED_NAMES: readonly string[] = ['all']
 
+/** The YAML reader refuses it as a key. */
+const NO_KEY = '__proto__'
+
 const isName = (text: string, pattern: RegExp): boolean => text.length <= MAX_NAME_LENGTH && pattern.test(text)
 
+const isKey = (text: string, pattern: RegExp): boolean =>
+  isName(text, pattern) && !RESERVED_NAMES.includes(text) && text !== NO_KEY
+
 /** A key of hosts.yaml's `hosts`: letters, digits, `_`, `.`, `-`. */
-export const isHostName = (text: string): boolean => isName(text, HOST_NAME) && !RESERVED_NAMES.includes(text)
+export const isHostName = (text: string): boolean => isKey(text, HOST_NAME)
 
 /** A DNS name, an IPv4 or an IPv6 address (with `%zone`), without brackets. */
 export const isAddress = (text: string): boolean => isName(text, ADDRESS) && (!text.includes(':') || isIPv6(text))
 
-export const isGroupName = (text: string): boolean => isName(text, GROUP_NAME) && !RESERVED_NAMES.includes(text)
+export const isGroupName = (text: string): boolean => isKey(text, GROUP_NAME)
 
 export const isUserName = (text: string): boolean => isName(text, USER_NAME) && !text.endsWith('\\')
 

@@ -91,7 +91,7 @@ export class ImportedInventory {
       const name = finalName(before)
       if (name !== wanted) this.note(path, line, `${printable(wanted)} is called ${name} here`)
       // What ssh_config says about the wanted name counts also under the other one.
-      const origin = isHostName(wanted) ? { ssh_alias: wanted } : { address: wanted }
+      const origin = /[:%]/.test(wanted) ? { address: wanted } : { ssh_alias: wanted }
       this.hosts.set(name, name === wanted || host.address !== undefined ? host : { ...origin, ...host })
     }
     if (renamed.size === 0) return

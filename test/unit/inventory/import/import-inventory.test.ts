@@ -309,6 +309,27 @@ describe('any source', () => {
     }
   })
 
+  test('gives a host and a group other names that hosts.yaml cannot have, and names their line', async () => {
+    const host = await imported('clusterssh', { file: 'c', text: 'web m1\ndb __proto__ m2\n' })
+    expect(host.inventory.hosts.map(({ name }) => name)).toEqual(['m1', 'm2', 'host-__proto__'])
+    expect(host.notes).toEqual(['c:2: __proto__ is called host-__proto__ here'])
+    const group = await imported('clusterssh', { file: 'c', text: 'web m1\n__proto__ m2\n' })
+    expect(Object.fromEntries(group.inventory.groups)).toEqual({ web: ['m1'], 'group-__proto__': ['m2'] })
+    expect(group.notes).toEqual(['c:2: group __proto__ is called group-__proto__ here'])
+    const home = mkdtempSync(join(tmpdir(), 'muster-import-'))
+    onTestFinished(() => rmSync(home, { recursive: true }))
+    const config = join(home, 'config')
+    writeFileSync(config, 'Host m1 __proto__ all\n  User ada\n')
+    const fromSsh = await imported('ssh', { file: config })
+    expect(fromSsh.notes.map((note) => note.replace(home, ''))).toEqual([
+      '/config:1: __proto__ is called host-__proto__ here',
+      '/config:1: all is called host-all here',
+    ])
+    // What ssh_config says about the alias still counts.
+    expect(hostOf(fromSsh, 'host-__proto__')).toMatchObject({ sshAlias: '__proto__' })
+    expect(hostOf(fromSsh, 'host-all')).toMatchObject({ sshAlias: 'all' })
+  })
+
   test('refuses a file without hosts', async () => {
     await expect(imported('clusterssh', { file: 'clusters', text: '# nothing\n' })).rejects.toMatchObject({
       message: 'no host was found in clusters',
@@ -352,6 +373,7 @@ describe('any source', () => {
       '%h',
       '-x',
       'all',
+      '__proto__',
       'slots=2',
       'provider:',
       'cluster_name: c',
