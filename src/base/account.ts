@@ -11,7 +11,7 @@ export function currentAccount(ask = userInfo, environment = process.env): Accou
   } catch {
     const { USER, HOME } = environment
     const uid = process.getuid?.() ?? -1
-    return { name: USER ?? (uid < 0 ? 'unknown' : String(uid)), uid, home: HOME ?? '/' }
+    return { name: USER ?? (uid < 0 ? 'unknown' : String(uid)), uid, home: HOME || '/' }
   }
 }
 

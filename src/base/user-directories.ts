@@ -1,8 +1,14 @@
 /** Where the user's files are, by the XDG base directory specification, which ignores relative paths. */
-import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
+import { currentAccount } from './account.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
+
+/** `$HOME`, always absolute: an empty or relative one counts as missing, and then it is the home directory of the account. */
+export function homeDirectory({ HOME }: Environment): string {
+  // os.homedir() is empty where HOME is.
+  return [HOME, process.env.HOME].find((home) => home !== undefined && isAbsolute(home)) ?? currentAccount().home
+}
 
 /** `$XDG_STATE_HOME/muster`, by default `~/.local/state/muster`. */
 export function stateDirectory(environment: Environment): string {
@@ -16,5 +22,5 @@ export function configurationDirectory(environment: Environment): string {
 
 function base(environment: Environment, name: string, fallback: string): string {
   const named = environment[name]
-  return named !== undefined && isAbsolute(named) ? named : join(environment.HOME || homedir(), fallback)
+  return named !== undefined && isAbsolute(named) ? named : join(homeDirectory(environment), fallback)
 }

@@ -1,6 +1,5 @@
 /** `muster import [FORMAT] [FILE]`: hosts.yaml from the files of other tools; `muster import dijob FILE`: a job from a DIJob. */
 import { statSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { resolve } from 'node:path'
 import { Argument, Option } from 'commander'
 import { counted } from '../base/counted.ts'
@@ -9,6 +8,7 @@ import { fileReason, MusterError, messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import { MAX_TEXT_BYTES, readStream, TOO_LARGE } from '../base/read-bounded.ts'
 import { shellQuote } from '../base/shell-quote.ts'
+import { homeDirectory } from '../base/user-directories.ts'
 import { writeFileAtomically } from '../inventory/edit-hosts-yaml.ts'
 import { isExampleFile } from '../inventory/example-file.ts'
 import { readSource } from '../inventory/import/format.ts'
@@ -70,7 +70,7 @@ line by line.
       })
     const file = kind === undefined ? first : second
     const text = await readOnce(file, context)
-    const home = env.HOME || homedir()
+    const home = homeDirectory(env)
     if (kind !== DIJOB && options.as !== undefined)
       throw new MusterError('usage', `--as can only be used with ${DIJOB}`)
     const output = options.output === '-' ? undefined : options.output

@@ -7,7 +7,7 @@ import { fileReason, MusterError } from '../base/errors.ts'
 import { foreignFile } from '../base/foreign-place.ts'
 import { printable } from '../base/printable.ts'
 import { decodeText, MAX_TEXT_BYTES, readBoundedSync, TOO_LARGE } from '../base/read-bounded.ts'
-import { configurationDirectory } from '../base/user-directories.ts'
+import { configurationDirectory, homeDirectory } from '../base/user-directories.ts'
 import { isExample } from './example-file.ts'
 import type { Host } from './host.ts'
 import type { Section } from './hosts-yaml-schema.ts'
@@ -49,9 +49,8 @@ export function findHostsFile({ file, cwd, env }: InventorySource): string | und
 }
 
 /** For the user of ClusterSSH. */
-function importHint({ HOME: home }: InventorySource['env']): string {
-  const hasFiles =
-    home !== undefined && ['clusters', 'tags'].some((name) => existsSync(join(home, '.clusterssh', name)))
+function importHint(env: InventorySource['env']): string {
+  const hasFiles = ['clusters', 'tags'].some((name) => existsSync(join(homeDirectory(env), '.clusterssh', name)))
   return hasFiles ? ' For your files of ClusterSSH, run: muster import clusterssh -o hosts.yaml' : ''
 }
 

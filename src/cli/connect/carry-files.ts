@@ -4,7 +4,7 @@
  * it sent is followed here.
  */
 import { lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { homedir, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { onAbort } from '../../base/abort.ts'
 import { systemClock } from '../../base/clock.ts'
@@ -12,6 +12,7 @@ import { messageOf } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
 import { isRunning } from '../../base/processes.ts'
+import { homeDirectory } from '../../base/user-directories.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { DeliverOptions, FileDelivery, ScriptResult } from '../../ops/kernel/host-port.ts'
 import type { RunOutcome } from '../../ops/run/outcome.ts'
@@ -134,7 +135,7 @@ export class FileCarrier {
   }
 
   async #sourceOf({ from, path, kind }: Carried, signal: AbortSignal): Promise<Fetched> {
-    if (from === undefined || from.transport === 'local') return path.replace(/^~(?=\/)/, homedir())
+    if (from === undefined || from.transport === 'local') return path.replace(/^~(?=\/)/, homeDirectory(process.env))
     const key = `${from.host} ${path}`
     const fetching = this.#fetched.get(key) ?? this.#fetch(from, path, signal)
     this.#fetched.set(key, fetching)

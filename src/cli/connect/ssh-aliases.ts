@@ -1,7 +1,7 @@
 /** The names in ~/.ssh/config that may be machines: what `muster init` and Tab offer without a hosts.yaml. */
 import { existsSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { homeDirectory } from '../../base/user-directories.ts'
 import { ImportedInventory } from '../../inventory/import/imported-inventory.ts'
 import { ssh } from '../../inventory/import/ssh.ts'
 import type { CliContext } from '../command-line/verb.ts'
@@ -13,7 +13,7 @@ export type SshAliases = ImportedInventory['hosts']
 
 /** @throws MusterError `configuration` if ssh_config cannot be read */
 export async function sshAliases({ environment: env, workingDirectory: cwd }: CliContext): Promise<SshAliases> {
-  const home = env.HOME || homedir()
+  const home = homeDirectory(env)
   const found = new ImportedInventory()
   if (existsSync(join(home, '.ssh/config'))) await ssh.read({ cwd, env, home }, found)
   return new Map([...found.hosts].filter(([name]) => !GIT_SERVICE.test(name)))

@@ -1,10 +1,10 @@
 /** The options of clusterssh: those that Muster does not need are accepted; for the others, the error names what to use instead. */
 import { existsSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import { MusterError } from '../../base/errors.ts'
 import { shortPath } from '../../base/short-path.ts'
+import { homeDirectory } from '../../base/user-directories.ts'
 
 /** The console does this anyway. */
 const NEEDLESS = ['--fillscreen', '-g, --tile', '-m, --unique-servers', '-Q', '-K, --use-all-a-records']
@@ -66,7 +66,7 @@ export async function refuseClusterName(
   environment: Readonly<Record<string, string | undefined>>,
   isHost: () => Promise<boolean>,
 ): Promise<void> {
-  const home = environment.HOME || homedir()
+  const home = homeDirectory(environment)
   if (![join(home, '.clusterssh'), ...PLACES].some((place) => existsSync(place))) return
   const { clusterFileOf } = await import('../../inventory/import/clusterssh.ts')
   const file = clusterFileOf(word, { home })

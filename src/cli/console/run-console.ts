@@ -1,7 +1,7 @@
 /** Opens the console for a verb (preferences, colours, connections, the resolution of host sets), and has the terminal for other screens. */
 import { randomBytes } from 'node:crypto'
 import { access, constants, opendir, stat } from 'node:fs/promises'
-import { homedir, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { systemClock } from '../../base/clock.ts'
@@ -10,7 +10,7 @@ import { MusterError } from '../../base/errors.ts'
 import { collectWhenIdle } from '../../base/idle-memory.ts'
 import { KeptPromise } from '../../base/kept-promise.ts'
 import { printable } from '../../base/printable.ts'
-import { stateDirectory } from '../../base/user-directories.ts'
+import { homeDirectory, stateDirectory } from '../../base/user-directories.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { expandHostSet, withCommas } from '../../inventory/host-set.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
@@ -366,7 +366,7 @@ const isDirectoryAt = async (path: string): Promise<boolean> =>
 
 /** A path as a local shell would read it. `site/.` means the contents of `site`: resolve would drop the dot. */
 function localPath(path: string, { workingDirectory, environment }: CliContext): string {
-  const home = environment.HOME ?? homedir()
+  const home = homeDirectory(environment)
   const absolute = resolve(workingDirectory, path.replace(/^~(?=\/|$)/, home))
   return /(^|\/)\.\/*$/.test(path) ? `${absolute}/.` : absolute
 }

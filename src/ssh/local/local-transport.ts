@@ -1,13 +1,13 @@
 /** The transport `local`: this machine without SSH. A login shell in a pseudo-terminal, commands in process groups of their own. */
 
 import { accessSync, constants, statSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { connectTcp, connectUnixSocket } from '../../base/connect-stream.ts'
 import { defined } from '../../base/defined.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { PtySpawner } from '../../base/pty.ts'
+import { homeDirectory } from '../../base/user-directories.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { ConnectError, type Connection, type RemoteProcess, type Shell, type Transport } from '../transport.ts'
 import { openPtyShell, spawnProcess } from './spawn-process.ts'
@@ -25,8 +25,9 @@ const NOT_INHERITED = /^(npm_.*|INIT_CWD|COLUMNS|LINES|TERM|TERM_PROGRAM|TERM_PR
 
 export function createLocalTransport(options: LocalTransportOptions): Transport {
   const { spawnPty, clock = systemClock } = options
-  const environmentNow = () => inheritedEnvironment(options.environment ?? process.env)
-  const directory = homeOrRoot(options.homeDirectory ?? homedir())
+  const home = options.homeDirectory ?? homeDirectory(process.env)
+  const environmentNow = () => inheritedEnvironment(options.environment ?? process.env, home)
+  const directory = homeOrRoot(home)
   return {
     async connect(endpoint, { signal }) {
       if (signal.aborted) throw new ConnectError({ kind: 'declined', phase: 'name', reason: 'cancelled' })
@@ -115,7 +116,12 @@ function shellCommand(
   return [environment.SHELL ?? '/bin/sh', ['-l']]
 }
 
-function inheritedEnvironment(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
+/** With a HOME, as sshd sets it: without one, `$HOME/.local` is at the root. */
+function inheritedEnvironment(
+  environment: Readonly<Record<string, string | undefined>>,
+  home: string,
+): Record<string, string> {
   const all = defined(environment) as Record<string, string>
-  return Object.fromEntries(Object.entries(all).filter(([name]) => !NOT_INHERITED.test(name)))
+  const inherited = Object.fromEntries(Object.entries(all).filter(([name]) => !NOT_INHERITED.test(name)))
+  return { ...inherited, HOME: inherited.HOME || home }
 }

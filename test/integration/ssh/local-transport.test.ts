@@ -56,6 +56,16 @@ describe('the transport local', () => {
     other.close()
   })
 
+  it('gives commands the home directory where HOME is empty or missing', async () => {
+    for (const empty of [{ HOME: '' }, {}]) {
+      const environment = { PATH: process.env.PATH, SHELL: '/bin/sh', ...empty }
+      const options = { spawnPty: spawnLocalPty, homeDirectory: home, environment }
+      const other = await createLocalTransport(options).connect(endpoint, watchedContext())
+      expect((await run(other, 'echo $HOME')).stdout).toBe(`${home}\n`)
+      other.close()
+    }
+  })
+
   it('runs the shell of the inventory in place of the login shell', async () => {
     const other = await transport().connect({ ...endpoint, shell: 'echo instead; exit 4' }, watchedContext())
     const watched = await openWatchedShell(other)

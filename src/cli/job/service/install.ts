@@ -1,9 +1,8 @@
 /** `muster job work --install` and `--uninstall`: the scheduler as a service of this machine, as a plan that is asked about. */
-import { homedir } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { MusterError } from '../../../base/errors.ts'
 import { shellQuote } from '../../../base/shell-quote.ts'
-import { stateDirectory } from '../../../base/user-directories.ts'
+import { homeDirectory, stateDirectory } from '../../../base/user-directories.ts'
 import type { Inventory } from '../../../inventory/inventory.ts'
 import { loadInventory } from '../../../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../../../inventory/resolve-endpoints.ts'
@@ -91,7 +90,7 @@ function serviceOf(inventory: Inventory, options: WorkOptions, context: CliConte
     ],
     directory: dirname(file),
     environment: {
-      HOME: environment.HOME || homedir(),
+      HOME: homeDirectory(environment),
       PATH: environment.PATH || '/usr/local/bin:/usr/bin:/bin',
       ...Object.fromEntries(
         ['XDG_STATE_HOME', 'XDG_CONFIG_HOME', 'XDG_CACHE_HOME'].flatMap((name) =>

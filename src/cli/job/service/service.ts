@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { shellQuote } from '../../../base/shell-quote.ts'
-import { stateDirectory } from '../../../base/user-directories.ts'
+import { homeDirectory, stateDirectory } from '../../../base/user-directories.ts'
 import type { Inventory } from '../../../inventory/inventory.ts'
 import { execWord, unitWord } from '../../../ops/kernel/services.ts'
 import type { CliContext } from '../../command-line/verb.ts'
@@ -121,9 +121,9 @@ const ASK_MS = 3_000
 export async function serviceState(inventory: Inventory, { environment }: CliContext) {
   const isRoot = process.getuid?.() === 0
   const own = { cluster: queueName(inventory), isRoot }
-  if (existsSync(unitFile(own).replace(/^~/, environment.HOME ?? '~'))) {
+  if (existsSync(unitFile(own).replace(/^~/, homeDirectory(environment)))) {
     const args = [isRoot ? '--system' : '--user', 'is-active', unitOf(own)]
-    const runtime = environment.XDG_RUNTIME_DIR ?? `/run/user/${process.getuid?.() ?? ''}`
+    const runtime = environment.XDG_RUNTIME_DIR || `/run/user/${process.getuid?.() ?? ''}`
     const asked = promisify(execFile)('systemctl', args, {
       timeout: ASK_MS,
       env: { ...environment, XDG_RUNTIME_DIR: runtime },
