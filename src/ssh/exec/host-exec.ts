@@ -226,7 +226,10 @@ class Execution {
     const err = sudoPassword
       ? new PromptFilter(
           says.prompt,
-          (bytes) => this.#handlers.onStderr(bytes),
+          (bytes) => {
+            // A second prompt ends it, in the middle of what the host sent.
+            if (!this.#isOver()) this.#handlers.onStderr(bytes)
+          },
           () => {
             prompts += 1
             void this.#answerSudo(prompts, sudoPassword)

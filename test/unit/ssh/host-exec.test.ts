@@ -93,3 +93,38 @@ it('the name of a signal comes from the host, and does not act on a terminal', a
   const end = await ended({ kind: 'signal', signal: 'K\x1b[2JILL' }, 'readyword\n', true)
   expect(end).toEqual({ kind: 'signal', signal: 'SIGK\\x1b[2JILL' })
 })
+
+it('nothing is printed after the end, where a second prompt for a password ends a command', async () => {
+  const transport = createHostileTransport({
+    onExec: (channel) => channel.say(Buffer.from('readyword\n')),
+    onBytes: (channel, word) => {
+      const { prompt } = wordsFor(Buffer.from(word).toString().trim())
+      channel.say(Buffer.from(`one\n${prompt}two\n${prompt}three\n`), 'stderr')
+    },
+  })
+  const exec = createHostExec({
+    transports: { ssh2: transport },
+    hostKeys: watchedContext().hostKeys,
+    credentials: nobody,
+    clock: new ManualClock(),
+    token: 'word',
+  })
+  const seen: unknown[] = []
+  await new Promise<void>((resolve) => {
+    exec.start(
+      endpointOf('m1'),
+      { command: 'true', sudoPassword: () => new Promise(() => undefined) },
+      {
+        onBegin() {},
+        onStdout() {},
+        onStderr: (bytes) => seen.push(Buffer.from(bytes).toString()),
+        onEnd: (end) => {
+          seen.push(end)
+          // What follows in the same piece comes before this.
+          setImmediate().then(resolve)
+        },
+      },
+    )
+  })
+  expect(seen).toEqual(['one\n', 'two\n', { kind: 'refused', reason: 'sudo did not accept the password' }])
+})
