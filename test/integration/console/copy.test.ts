@@ -33,6 +33,8 @@ describe('a copy from the console', () => {
     await console.expectScreen(/3 hosts: 3 ok/)
     for (const host of ['m1', 'm2', 'm3']) expect(readFileSync(join(directory, `${host}.txt`), 'utf8')).toBe('to all\n')
     await console.key('R')
+    await console.expectScreen(/Copy again on m\[1-3\]\?/)
+    await console.key('y')
     await console.expectScreen(/✓ m2 +0 copied, 1 identical/)
   })
 
@@ -43,6 +45,8 @@ describe('a copy from the console', () => {
     await console.expectScreen(/✗ m2[\s\S]*: Is a[\s\S]*✓ m3 +1 copied/)
     rmSync(join(directory, 'to-m2', 'data'), { recursive: true })
     await console.key('r')
+    await console.expectScreen(/Copy again on m2\?/)
+    await console.key('y')
     await console.expectScreen(/✓ m2 +1 copied[\s\S]*✓ m3 +1 copied/)
   })
 

@@ -69,7 +69,7 @@ describe.skipIf(!canRun)('from the console on real hosts', () => {
     await lab.host('m3').startSshd()
     await console.leader('R')
     await console.expectSession('m3', 'ready', { timeoutMs: 60_000 })
-    await console.key('r')
+    await console.key('r', 'y')
     await console.expectScreen(/✓ m\[1,3-4\] \(3\) +ok/)
   })
 
@@ -79,7 +79,7 @@ describe.skipIf(!canRun)('from the console on real hosts', () => {
       () => sleepers().filter(({ command: line }) => line.startsWith('sleep')).length >= 12,
       'the command',
     )
-    await console.key('c')
+    await console.key('Ctrl-c')
     await console.expectScreen(/4 hosts: 4 cancelled/)
     await waitUntil(() => sleepers().length === 0, 'the end of the commands')
   })
@@ -115,10 +115,10 @@ describe.skipIf(!canRun)('from the console on real hosts', () => {
     await lab.host('m1').shape({ bitsPerSecond: 2_000_000 })
     await command(`copy on m[1-2]: ${file} /root/`)
     await console.expectScreen(/… m1 +\[#+-+\]/, { whileBusy: true })
-    await console.key('c')
+    await console.key('Ctrl-c')
     await console.expectScreen(/✗ m1 +cancelled/)
     await lab.host('m1').unshape()
-    await console.key('r')
+    await console.key('r', 'y')
     await console.expectScreen(/2 hosts: 2 ok/)
     const digest = createHash('sha256').update(bytes).digest('hex')
     for (const name of ['m1', 'm2']) {
