@@ -105,7 +105,14 @@ Examples:
       groups: inventory.groups,
       options: files.length === 1 ? { ...options, ...defined({ hosts: files[0] }) } : options,
       preferences: defined({ auto_close: options.autoclose }),
-      opened: [words, sameHosts(found)],
+      opened: (names) => {
+        const opening = found.hosts.map(({ name }) => name)
+        if (names.length === opening.length && opening.every((name) => names.includes(name)))
+          return [words, sameHosts(found)]
+        // Hosts were closed or added since, which the words do not say.
+        const known = new Map([...found.hosts, ...declared.inventory.hosts].map((host) => [host.name, host]))
+        return [sameHosts({ hosts: names.map((name) => known.get(name) ?? { name }), paths })]
+      },
       keepsPrompts: true,
       declared,
       ...(paths.length === 0
@@ -191,7 +198,10 @@ function filesOf(words: readonly string[], { hosts }: GlobalOptions): readonly s
 }
 
 /** Equal for consoles on the same hosts of the same files, however these were named. */
-function sameHosts({ hosts, paths }: Pick<OpenedHosts, 'hosts' | 'paths'>): string {
+function sameHosts({
+  hosts,
+  paths,
+}: { readonly hosts: readonly Pick<Host, 'name' | 'user' | 'port'>[] } & Pick<OpenedHosts, 'paths'>): string {
   const own = hosts.map(({ name, user = '', port = 0 }) => JSON.stringify([name, user, port]))
   return JSON.stringify([paths.toSorted(), own.toSorted()])
 }

@@ -69,8 +69,8 @@ export type ConsoleRequest = {
   readonly saveGroup?: (name: string, hosts: readonly string[], isReplaced: boolean) => Promise<string>
   /** Keep the history of prompts on disk. */
   readonly keepsPrompts?: true
-  /** As `opened` of SessionDescription. */
-  readonly opened?: readonly string[]
+  /** As `opened` of SessionDescription, for the hosts that are open now. */
+  readonly opened?: (hosts: readonly string[]) => readonly string[]
 }
 
 function colourDepthOf(environment: CliContext['environment'], color: GlobalOptions['color']): ColourDepth {
@@ -114,7 +114,7 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
   let warn: (message: string) => void = () => {}
   const holding = held?.hold({
     cluster: request.cluster,
-    opened: request.opened ?? [],
+    opened: request.opened ?? (() => []),
     get isKept() {
       return settings.now.keep
     },

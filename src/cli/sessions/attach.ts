@@ -199,9 +199,9 @@ async function askWhich(
   { stdout, now, signal }: CliContext,
 ): Promise<FoundSession | 'new' | 'quit' | undefined> {
   const nowMs = now()
-  for (const { name, detachedMs = 0, shells, endsAtMs = 0 } of sessions) {
+  for (const { name, detachedMs = 0, hosts, shells, endsAtMs = 0 } of sessions) {
     const times = `was detached at ${timeText(detachedMs, nowMs)} and ends at ${untilText(endsAtMs, nowMs)}`
-    stdout.write(`The console ${name} (${counted(shells, 'shell')}) ${times}.\n`)
+    stdout.write(`The console ${name} (${counted(shells, 'shell')}: ${printable(hosts)}) ${times}.\n`)
   }
   const dialog = new TtyDialog()
   const hasOthers = sessions.length > 1

@@ -42,8 +42,8 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 export type HoldOptions = {
   readonly cluster: string
-  /** Equal for consoles on the same hosts. */
-  readonly opened: readonly string[]
+  /** As in SessionDescription, for the hosts that are open now. */
+  opened(hosts: readonly string[]): readonly string[]
   /** Whether the console continues when its terminal is lost. */
   readonly isKept: boolean
   /** How long it continues without a terminal. */
@@ -163,7 +163,7 @@ export function holdConsole(
       hostCount: hosts.length,
       shells,
       startedMs,
-      opened: options?.opened ?? [],
+      opened: options?.opened(hosts) ?? [],
       ...(client === undefined ? {} : { terminal: client.terminal }),
       ...(detached === undefined ? {} : { detachedMs: detached.sinceMs, endsAtMs: detached.endsAtMs }),
     }

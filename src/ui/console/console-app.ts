@@ -176,6 +176,8 @@ export class ConsoleApp implements PageContext, Disposable {
   readonly #autoClose: AutoClose
   /** The hosts that did not get the last keys that not all got. */
   #missed = ''
+  /** The notice about that. */
+  #missedText = ''
   /** Output that counts as the echo of a key. */
   readonly #echoes = new Map<string, Expected>()
   /** The same for prompts that are drawn again in another size: these are no news. */
@@ -218,7 +220,7 @@ export class ConsoleApp implements PageContext, Disposable {
       equalGroups: [],
       diverged: [],
       hasWaitingQuestion: false,
-      isTextHeld: false,
+      held: undefined,
       lostInput: undefined,
       mode: TYPING,
       panel: undefined,
@@ -546,11 +548,17 @@ export class ConsoleApp implements PageContext, Disposable {
     const skipped = reports.flatMap(({ skipped }) => skipped)
     const discarded = reports.flatMap(({ discarded = [] }) => discarded)
     const text = writeNotice({ sent: reports.flatMap(({ sent }) => sent), skipped, discarded })
-    if (text === undefined) return
+    if (text === undefined) {
+      // Those that it names have got keys since.
+      if (this.state.notice?.about === 'receivers' && this.state.notice.text === this.#missedText)
+        this.store.update({ notice: undefined })
+      return
+    }
     // One line for a series of keys that the same hosts do not get, whatever they try meanwhile.
     const missed = [...skipped, ...discarded].map(({ host }) => host).join(' ')
     if (this.state.notice?.about !== 'receivers' || this.#missed !== missed) this.log('', text, 'warning')
     this.#missed = missed
+    this.#missedText = printable(text)
     this.notice(text, 'warning', 'receivers')
   }
 

@@ -236,8 +236,9 @@ export function keysElsewhere(state: ConsoleState): string | undefined {
   return panel?.hasKeys ? panelName(panel).toUpperCase() : undefined
 }
 
-const notTyping = (state: ConsoleState): string | undefined =>
-  keysElsewhere(state) ?? (state.isTextHeld ? 'ONE MOMENT' : undefined)
+const notTyping = (state: ConsoleState): string | undefined => keysElsewhere(state) ?? (state.held && HELD[state.held])
+
+const HELD = { moment: 'ONE MOMENT', line: 'UNTIL ENTER' } as const
 
 const elsewhereText = (where: string): string => ` ${where} · hosts get no keys `
 

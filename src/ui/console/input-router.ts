@@ -144,8 +144,10 @@ const CHOOSING_KEYS: Readonly<Record<string, ActionId>> = {
   Space: 'receive-toggle',
 }
 
-const KEYS_CAME_BACK = 'the keys had only just come back to the shells; type it again'
-const QUESTION_CLOSED = 'a question had only just closed; type it again'
+const KEYS_CAME_BACK = 'the keys had only just come back to the shells'
+const QUESTION_CLOSED = 'a question had only just closed'
+/** With these a line of which the beginning was dropped is over. */
+const ENDS_LINE: ReadonlySet<string> = new Set(['Enter', 'Ctrl-c', 'Ctrl-u'])
 
 export class InputRouter {
   readonly #app: ConsoleApp
@@ -155,7 +157,7 @@ export class InputRouter {
   #gridTimer: Disposable | undefined
   #choosingTimer: Disposable | undefined
   /** While the text may continue that was meant for a tab, or for a command that did nothing; `why` it is not sent. */
-  #word: { readonly timer: Disposable; readonly why: string } | undefined
+  #word: { readonly timer?: Disposable; readonly why: string } | undefined
   /** The leader was pressed in a dialog: the next key is a command, and no text. */
   #isCommandInDialog = false
 
@@ -217,8 +219,7 @@ export class InputRouter {
     const label = keyLabel(event.key)
     const isAnswer = this.#isAnswer(label)
     const { notice } = app.state
-    if (isAnswer && app.isInWord)
-      return app.notice(`${label} may be the rest of a word: press it again`, 'warning', 'key')
+    if (isAnswer && app.isInWord) return this.#refuseAnswer(`${label} may be the rest of a word: press it again`)
     if (event.key.text !== undefined && mode.kind !== 'leader') app.noteLetter()
     this.#handleLabel(event, label)
     if (notice?.about === 'key' && app.state.notice === notice) app.change(() => ({ notice: undefined }))
@@ -240,26 +241,58 @@ export class InputRouter {
     return label.toLowerCase() === 'y' && mode.dialog.keys.some(([key]) => key === 'y')
   }
 
-  /** Why the key is not sent: it continues a word that was not meant for the hosts. */
-  #heldBecause({ key }: KeyEvent): string | undefined {
-    const why = this.#word?.why
-    if (why === undefined) return undefined
-    this.#holdWord(why)
-    return key.text !== undefined || key.name === 'enter' ? why : undefined
+  /** In the question, where there is one: that is where the user looks. */
+  #refuseAnswer(text: string): void {
+    const app = this.#app
+    app.notice(text, 'warning', 'key')
+    app.change(({ mode }) => {
+      if (mode.kind !== 'dialog' || mode.dialog.lines.some((line) => line.text === text)) return {}
+      return { mode: { ...mode, dialog: { ...mode.dialog, lines: [...mode.dialog.lines, { text, tone: 'warning' }] } } }
+    })
+  }
+
+  /** Where no key reaches a host: true for a letter that continues a word that was not meant for what has the keys now. */
+  #isRestOfWord({ key }: KeyEvent): boolean {
+    if (this.#word === undefined || (key.text === undefined && key.name !== 'enter')) return false
+    this.#holdWord(this.#word.why)
+    this.#app.notice(`not taken: ${this.#word.why}; type it again`, 'warning', 'key')
+    return true
+  }
+
+  /** True: no key but Ctrl-C is sent for a moment; and once a letter was dropped, nothing until its line is over, as the rest alone is another command. */
+  #isHeldBack({ key }: KeyEvent, label: string): boolean {
+    const word = this.#word
+    if (word === undefined) return false
+    const { held } = this.#app.state
+    if (held === 'moment' && label === 'Ctrl-c') {
+      this.#endWord()
+      return false
+    }
+    if (held === 'line' && ENDS_LINE.has(label)) this.#endWord()
+    else if (key.text !== undefined) this.#holdLine(word.why)
+    else if (held === 'moment') this.#holdWord(word.why)
+    return true
+  }
+
+  #holdLine(why: string): void {
+    this.#word?.timer?.[Symbol.dispose]()
+    this.#word = { why }
+    this.#app.change(() => ({ held: 'line' }))
+    this.#app.notice(`not sent, until Enter: ${why}`, 'warning', 'key')
   }
 
   #holdWord(why: string): void {
     const app = this.#app
-    this.#word?.timer[Symbol.dispose]()
+    this.#word?.timer?.[Symbol.dispose]()
     this.#word = { timer: app.clock.after(WORD_MS, () => this.#endWord()), why }
-    app.change(() => ({ isTextHeld: true }))
+    app.change(() => ({ held: 'moment' }))
   }
 
   #endWord(): void {
     if (this.#word === undefined) return
-    this.#word.timer[Symbol.dispose]()
+    this.#word.timer?.[Symbol.dispose]()
     this.#word = undefined
-    this.#app.change(() => ({ isTextHeld: false }))
+    this.#app.change(() => ({ held: undefined }))
   }
 
   #handleLabel(event: KeyEvent, label: string): void {
@@ -283,19 +316,14 @@ export class InputRouter {
     }
     if (mode.kind === 'select' && this.#choose(label)) return
     if (mode.kind === 'filter') return handleFilterKey(app, mode.table, label, event)
-    if (app.page || app.state.panel?.hasKeys) {
-      const why = this.#heldBecause(event)
-      if (why !== undefined) return app.notice(`not taken: ${why}`, 'warning', 'key')
-    }
+    if ((app.page || app.state.panel?.hasKeys) && this.#isRestOfWord(event)) return
     if (app.page) return this.#handlePageKey(app.page, label)
     if (app.state.panel?.hasKeys) {
       this.#flushTyped()
       if (isBareAction(label)) return this.run(BARE_ACTIONS[label])
       return app.work.handleKey(label)
     }
-    const why = this.#heldBecause(event)
-    if (why !== undefined) return app.notice(`not sent: ${why}`, 'warning', 'key')
-    this.#type(event)
+    if (!this.#isHeldBack(event, label)) this.#type(event)
   }
 
   /** Esc takes the leader back. */
@@ -453,6 +481,7 @@ export class InputRouter {
     if (panel?.hasKeys) return app.notice('pasting works only in the shells: press Tab', 'warning')
     if (mode.kind !== 'typing') app.change(() => ({ mode: { kind: 'typing' } }))
     if (mode.kind === 'leader') return app.notice('nothing pasted: a command key was expected', 'warning')
+    if (this.#word !== undefined) return app.notice(`nothing pasted: ${this.#word.why}`, 'warning', 'key')
     const hosts = receiverList(app.state)
     if (hosts.length === 0) return app.sendTo([], new Uint8Array())
     const lines = text.replace(/\r\n?/g, '\n').split('\n').length

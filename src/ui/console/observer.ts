@@ -37,7 +37,7 @@ function modeOf({ mode, tab, panel }: ConsoleApp['state']): string {
 export function observe({ state, arrangement, views, isInWord }: ConsoleApp) {
   return {
     isInWord,
-    isTextHeld: state.isTextHeld,
+    isTextHeld: state.held === 'moment',
     hostBytes: views.receivedBytes,
     mode: modeOf(state),
     page: arrangement.page,

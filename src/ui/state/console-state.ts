@@ -157,8 +157,11 @@ export type ConsoleState = FileTabsState & {
   readonly equalGroups: readonly (readonly string[])[]
   /** A question of a host waits until nothing is typed for a moment. */
   readonly hasWaitingQuestion: boolean
-  /** A tab was just left, or a command did nothing: text may be meant for these, and is not sent. */
-  readonly isTextHeld: boolean
+  /**
+   * A letter gave the keys back to the shells a moment ago, or a command did nothing: what is typed may be meant for that, and is not
+   * sent; once a letter was dropped, nothing until its line is over.
+   */
+  readonly held: 'moment' | 'line' | undefined
   /** No shell has the beginning of the line that is typed, or the full-screen program that it is for: the rest goes to no late shell. */
   readonly lostInput: 'line' | 'program' | undefined
   /** Receivers that differ from most: another program, another prompt, no shell. */

@@ -159,7 +159,7 @@ describe('a console without its terminal', () => {
     const other = await start({ args: ['--hosts', inventory.file], until: false })
     await waitUntil(() => /\[a\] $/.test(other.screen().join(' ').trimEnd().concat(' ')), 'the question')
     expect(other.screen().join('\n')).toMatch(
-      /^The console lab \(2 shells\) was detached at \d\d:\d\d and ends at \d\d:\d\d\./m,
+      /^The console lab \(2 shells: m\[1-2\]\) was detached at \d\d:\d\d and ends at \d\d:\d\d\./m,
     )
     other.answer('n\r')
     await other.expectReady()
@@ -188,6 +188,24 @@ describe('a console without its terminal', () => {
     const other = await start({ args: ['--hosts', inventory.file, 'm1'] })
     await other.expectReady()
     await other.quit()
+
+    // By the hosts that it has now.
+    const changed = await start({ args: ['attach'] })
+    await changed.expectReady()
+    await changed.receivers('m2')
+    await changed.leader('x')
+    await changed.expectMode('dialog:close-host')
+    await changed.type('y')
+    await changed.until((state) => state.hosts.length === 1, 'one host to be closed')
+    const left = changed.state?.hosts.map(({ host }) => host) ?? []
+    await changed.detach()
+    const again = await start({ args: ['--hosts', inventory.file, ...left], until: false })
+    await waitUntil(() => again.screen().join(' ').includes('[a]'), 'the question about what is left')
+    expect(again.screen().join('\n')).toContain(`The console lab (1 shell: ${left})`)
+    again.answer('q\r')
+    const both = await start({ args: ['--hosts', inventory.file] })
+    await both.expectReady()
+    await both.quit()
   })
 
   it.each(['quit\r', '\x1b'])('is offered by muster, and stays detached after %j', async (answer) => {

@@ -53,6 +53,16 @@ describe('typing', () => {
     expect(said(harness)).toContain('not sent to m[1-2,4]: shell ended; m3: reconnecting')
   })
 
+  test('no longer says it once they get keys again', () => {
+    const harness = createConsoleHarness()
+    harness.fleet.away.set('m3', 'reconnecting')
+    harness.type('x')
+    expect(harness.console.state.notice?.text).toBe('sent to 3 of 4, not to m3: reconnecting')
+    harness.fleet.away.delete('m3')
+    harness.type('y')
+    expect(harness.console.state.notice).toBeUndefined()
+  })
+
   test('logs once that the same hosts get no keys, whatever they try meanwhile', () => {
     const harness = createConsoleHarness()
     for (const reason of ['connecting', 'unreachable', 'connecting']) {

@@ -76,14 +76,60 @@ describe('a word in which a letter is also a key', () => {
     harness.type(`${LEADER}x`)
     harness.type('say y')
     expect(harness.console.state.hosts.size).toBe(3)
-    expect(harness.console.state.notice?.text).toBe('y may be the rest of a word: press it again')
+    const again = 'y may be the rest of a word: press it again'
+    const { mode, notice } = harness.console.state
+    expect([notice?.text, mode.kind === 'dialog' && mode.dialog.lines.at(-1)?.text]).toEqual([again, again])
     harness.clock.advance(500)
     harness.type('yes\r')
     expect([harness.console.state.hosts.size, received(harness)]).toEqual([2, '||'])
-    expect(header(harness)).toContain(' ONE MOMENT · hosts get no keys ')
-    harness.clock.advance(500)
     harness.type('ls')
     expect(received(harness)).toContain('ls')
+  })
+
+  it('takes its line with it: the rest alone would be another command', () => {
+    const harness = open()
+    harness.type(`${LEADER}[`)
+    harness.type('q')
+    expect(header(harness)).toContain(' ONE MOMENT · hosts get no keys ')
+    harness.type('cd /srv && ')
+    harness.clock.advance(10_000)
+    expect(header(harness)).toContain(' UNTIL ENTER · hosts get no keys ')
+    harness.type('rm -rf *')
+    expect(harness.console.state.notice?.text).toBe(
+      'not sent, until Enter: the keys had only just come back to the shells',
+    )
+    harness.type('\r')
+    expect(received(harness)).toBe('||')
+    harness.type('ls\r')
+    expect(received(harness)).toBe('ls\r|ls\r|ls\r')
+  })
+
+  it.each([
+    ['Ctrl-C', '\x03'],
+    ['Ctrl-U', '\x15'],
+    ['the leader', `${LEADER}${ESC}`],
+  ])('its line is given up with %s', (_, keys) => {
+    const harness = open()
+    harness.type(`${LEADER}[`)
+    harness.type('qwe')
+    harness.type(keys)
+    expect(received(harness)).toBe('||')
+    harness.type('ls')
+    expect(received(harness)).toBe('ls|ls|ls')
+  })
+
+  it('lets nothing but Ctrl-C through at that moment: no Ctrl-D, arrow, Esc, Backspace, Enter or paste', () => {
+    const harness = open()
+    harness.type(`${LEADER}2`)
+    harness.type('1')
+    for (const keys of ['\x04', '\x1b[A', '\x7f', ESC, '\x1b[200~echo pasted\x1b[201~', '\r']) {
+      harness.type(keys)
+      expect(header(harness)).toContain(' ONE MOMENT · hosts get no keys ')
+    }
+    expect(received(harness)).toBe('||')
+    harness.clock.advance(500)
+    harness.type('\x04')
+    expect(received(harness)).toBe('\x04|\x04|\x04')
   })
 
   it('answers at once after the leader and a command', () => {
@@ -126,16 +172,17 @@ describe('a tab', () => {
   it.each(PAGE_TABS)('$title: a word with a 1 in it, typed where there is no prompt, reaches no host', ({ key }) => {
     const harness = open()
     harness.type(`${LEADER}${key}1`)
-    for (const letter of ',m2 --time 6\r') {
+    expect(header(harness)).toContain(' ONE MOMENT · hosts get no keys ')
+    for (const letter of ',m2 --time 6') {
       harness.clock.advance(300)
       harness.type(letter)
     }
-    expect(received(harness)).toBe('||')
     expect(harness.console.state.notice?.text).toBe(
-      'not sent: the keys had only just come back to the shells; type it again',
+      'not sent, until Enter: the keys had only just come back to the shells',
     )
-    expect(header(harness)).toContain(' ONE MOMENT · hosts get no keys ')
-    harness.clock.advance(500)
+    expect(header(harness)).toContain(' UNTIL ENTER · hosts get no keys ')
+    harness.type('\r')
+    expect(received(harness)).toBe('||')
     expect(header(harness)).toContain(' TYPING INTO ALL 3: ')
     harness.type('ls\r')
     expect(harness.got('m1')).toBe('ls\r')
@@ -238,12 +285,12 @@ describe('a command that does nothing', () => {
     harness.type(LEADER + key)
     expect(harness.console.state.notice?.text).toBe(reason)
     expect(header(harness)).toContain(' ONE MOMENT · hosts get no keys ')
-    harness.type('mygrp\r')
+    harness.type('mygrp')
+    expect(harness.console.state.notice?.text).toBe(`not sent, until Enter: ${reason}`)
+    harness.type('\r')
     expect(received(harness)).toBe('||')
-    expect(harness.console.state.notice?.text).toBe(`not sent: ${reason}`)
     harness.type('\x03')
     expect(harness.got('m1')).toBe('\x03')
-    harness.clock.advance(500)
     harness.type('ls\r')
     expect(harness.got('m1')).toBe('\x03ls\r')
   })
