@@ -15,7 +15,14 @@ export function readOptions<T extends object>(
   try {
     command.parse(words, { from: 'user' })
   } catch (error) {
-    throw new MusterError('usage', printable(messageOf(error).replace(/^error: /, '')))
+    throw new MusterError(
+      'usage',
+      printable(
+        messageOf(error)
+          .replace(/^error: /, '')
+          .replaceAll('\n', ' '),
+      ),
+    )
   }
   return { options: command.opts<T>(), rest: command.args }
 }

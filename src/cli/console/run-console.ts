@@ -263,6 +263,7 @@ export function createConsoleJobs(openQueue: () => Promise<ConsoleQueue>, hosts:
     sweep: async (id) => (await open()).sweep(id),
     study: async (id) => (await open()).study(id),
     changeStudy: async (id, change) => (await open()).changeStudy(id, change),
+    submitOptions: async () => await (await open()).submitOptions(),
     submit: async (text) => await (await open()).submit(text),
     members: async (spec, kinds) => (await open()).members(spec, kinds),
     clusters: async () => (await open()).clusters(hosts),

@@ -10,7 +10,7 @@ import { findGang } from '../../scheduler/gangs/place-gang.ts'
 import { joinReasons, whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { delaysOf, victimsFor } from '../../scheduler/jobs/effects.ts'
 import { type EngineUsage, placeTitle } from '../../scheduler/jobs/engine.ts'
-import { type Job, type JobEvent, requestsOf } from '../../scheduler/jobs/job.ts'
+import { hasBegun, isFinal, type Job, type JobEvent, requestsOf } from '../../scheduler/jobs/job.ts'
 import { bundleKey, parseBundleKey } from '../../scheduler/jobs/orders.ts'
 import { type DeviceHold, holdsOf, packHosts } from '../../scheduler/jobs/packing.ts'
 import { failedRanks, ranksOf } from '../../scheduler/jobs/ranks.ts'
@@ -28,6 +28,7 @@ import {
   type JobDetails,
   LOG_BYTES,
   LOG_IS_CUT,
+  LOG_IS_GONE,
   type QueueStatus,
 } from '../../ui/jobs/queue-view.ts'
 import type { StudyChange, StudyReading } from '../../ui/jobs/study-view.ts'
@@ -66,6 +67,8 @@ export interface ConsoleQueue extends Disposable {
   /** As `log` of an engine. */
   readLog(log: EngineLog, hosts: OpsHosts, signal: AbortSignal): Promise<Uint8Array | string>
   change(event: JobEvent, ids: readonly number[]): number
+  /** As `typedOptions`. */
+  submitOptions(): Promise<readonly string[]>
   /** As `submitTyped`. */
   submit(text: string): Promise<readonly string[]>
 }
@@ -82,7 +85,8 @@ function logOf(job: Job, { store }: OpenQueue): JobDetails['log'] {
   const directory = `${JOBS_DIRECTORY}/${bundleKey(store.id, job, bundle)}`
   const read = `tail -c ${LOG_BYTES} out; tail -c ${LOG_BYTES} err`
   const judge = `[ -f $f ] && [ "$(wc -c <$f)" -gt ${LOG_BYTES} ] && exit ${LOG_IS_CUT}`
-  const program = `cd ${directory} || exit; ${read}; for f in out err; do ${judge}; done; exit 0`
+  const gone = isFinal(job.state) && hasBegun(job.state) ? LOG_IS_GONE : 0
+  const program = `cd ${directory} 2>/dev/null || exit ${gone}; ${read}; for f in out err; do ${judge}; done; exit 0`
   return { host, program, ...(places.length > 1 ? { whose: `${title} on ${host}` } : {}) }
 }
 
@@ -268,6 +272,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
       const piece = { fromByte: -LOG_BYTES, mostBytes: LOG_BYTES }
       return (await read?.(piece, hosts, signal)) ?? 'hosts.yaml no longer declares its engine'
     },
+    submitOptions: async () => (await import('./submit-typed.ts')).typedOptions(),
     async submit(text) {
       const said = await (await import('./submit-typed.ts')).submitTyped(text, queue, context)
       seen = ''

@@ -5,7 +5,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import type { Declared } from '../../ops/kernel/area.ts'
-import type { LogPiece } from '../../ops/kernel/host-output.ts'
+import { type LogPiece, NO_FILES } from '../../ops/kernel/host-output.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { KUBERNETES_ENGINE } from '../../ops/kubernetes/job-engine.ts'
 import { checkSharedDirectory, directoryProblem } from '../../ops/nfs/shared-directory.ts'
@@ -22,7 +22,7 @@ import {
   type ProveStorage,
   placeTitle,
 } from '../../scheduler/jobs/engine.ts'
-import type { Job, JobSpec } from '../../scheduler/jobs/job.ts'
+import { isFinal, type Job, type JobSpec } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
 import type { dijobOf } from '../../scheduler/launch/dijob.ts'
 import type { EngineNode } from '../../scheduler/plans/needs.ts'
@@ -177,7 +177,10 @@ export function engineLog(engines: Engines, storeId: string, job: Job, rank: num
   const own = { key: bundleKey(storeId, job, 0), rank: job.spec.bundles > 1 ? rank : undefined }
   return (
     engine &&
-    ((piece: Pick<LogPiece, 'fromByte' | 'mostBytes'>, hosts: OpsHosts, signal: AbortSignal) =>
-      engine.log({ ...own, ...piece }, hosts, signal))
+    (async (piece: Pick<LogPiece, 'fromByte' | 'mostBytes'>, hosts: OpsHosts, signal: AbortSignal) => {
+      const read = await engine.log({ ...own, ...piece }, hosts, signal)
+      // Of one that has not ended, there are none yet.
+      return read === NO_FILES && !isFinal(job.state) ? new Uint8Array() : read
+    })
   )
 }

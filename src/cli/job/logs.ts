@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { NO_FILES } from '../../ops/kernel/host-output.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
@@ -192,7 +193,11 @@ async function printOne(
     readLog === undefined
       ? new OutputTail(found.files, bundleFiles(hosts, found.host, bundleKey(queue.store.id, job, found.bundle)))
       : // An engine keeps both in one.
-        new OutputTail(['out'], (piece, signal) => readLog(piece, hosts.ops, signal))
+        new OutputTail(['out'], async (piece, signal) => {
+          const read = await readLog(piece, hosts.ops, signal)
+          if (read === NO_FILES) throw deletedError(id, [placeTitle(place.host)])
+          return read
+        })
   const write = (name: string, text: string) => {
     if (options.json) {
       const stream = name === 'err' ? 'err' : 'out'

@@ -1,5 +1,6 @@
 /** `n` of the Jobs tab: a job from a line that is typed there. */
 import { Writable } from 'node:stream'
+import { Command } from 'commander'
 import { MusterError } from '../../base/errors.ts'
 import { printableLines } from '../../base/printable.ts'
 import { splitWords } from '../../scheduler/plans/read-command.ts'
@@ -11,19 +12,32 @@ import { checkRoom, prepareJob, type SubmitOptions, submit, submitter } from './
 /** Options of `muster job submit` that print something, or read a file line by line. */
 const OF_SHELLS = { from: '--from', dryRun: '--dry-run', as: '--as', json: '--json' } as const
 
+/** Those that can be typed: `--gpu`. */
+export function typedOptions(): readonly string[] {
+  const command = new Command()
+  submit.define?.(command)
+  const refused = new Set<string>(Object.values(OF_SHELLS))
+  return command.options.flatMap(({ long, hidden }) => (long == null || hidden || refused.has(long) ? [] : [long]))
+}
+
 /**
  * `text`: a command line for sh, or options of `muster job submit`, `--` and a command line. Returns the first job and what there is to
  * know, in words. @throws MusterError `usage`, and as `muster job submit` does
  */
 export async function submitTyped(text: string, queue: OpenQueue, context: CliContext): Promise<readonly string[]> {
   const [, before = '', command = text] = /^\s*(|-.*?\s)--\s(.*)$/s.exec(text) ?? []
-  if (/^\s*-/.test(command)) throw new MusterError('usage', 'type -- between the options and the command')
-  const { options, rest } = readOptions<SubmitOptions>([...splitWords(before), '--', command.trim()], (own) => {
-    submit.define?.(own)
-    return own
-  })
+  const hasOptionsAlone = /^\s*-/.test(command)
+  const words = hasOptionsAlone ? splitWords(command.replace(/(^|\s)--\s*$/, '')) : splitWords(before)
+  const { options, rest } = readOptions<SubmitOptions>(
+    hasOptionsAlone ? words : [...words, '--', command.trim()],
+    (own) => {
+      submit.define?.(own)
+      return own
+    },
+  )
   const refused = Object.entries(OF_SHELLS).find(([name]) => options[name as keyof typeof OF_SHELLS] !== undefined)
   if (refused !== undefined) throw new MusterError('usage', `${refused[1]} is for a shell`)
+  if (hasOptionsAlone) throw new MusterError('usage', 'type the command after the options and --')
   const said: string[] = []
   const stderr = new Writable({
     write(chunk, _, done) {

@@ -8,7 +8,7 @@ import { shellQuote } from '../../base/shell-quote.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import type { Declared } from '../kernel/area.ts'
-import { type LogPiece, outputOn } from '../kernel/host-output.ts'
+import { type LogPiece, NO_FILES_CODE, outputOn } from '../kernel/host-output.ts'
 import { type OpsHosts, reasonOfResult, type ScriptResult } from '../kernel/host-port.ts'
 import { formatOutcome, isSuccess } from '../run/outcome.ts'
 import {
@@ -263,7 +263,7 @@ function logScript({ directory }: SlurmSpec, { key, rank, fromByte, mostBytes }:
   // What kept a gang from its start is in the output of its script.
   const file = rank === undefined ? 'out' : `out.${rank}; [ -f $f ] || [ -e out.0 ] || f=out`
   return `cd ${directory ?? JOBS_DIRECTORY} || exit
-cd ${key} 2>/dev/null || exit 0
+cd ${key} 2>/dev/null || exit ${NO_FILES_CODE}
 f=${file}
 [ ! -f $f ] || tail -c ${from} $f | head -c ${mostBytes}`
 }

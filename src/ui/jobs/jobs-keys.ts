@@ -205,7 +205,7 @@ export const jobsKeys = keyTable<ConsoleState>()(
     'Show all jobs, or only waiting, running or ended ones.',
     (state) => hasJobs(state) && !inTable(state),
   ],
-  ['submit', 'n', 'submit', 'Submit a job: type a command, after options and `--` if there are any.', inList],
+  ['submit', 'n', 'submit', 'Submit a job, typed as a command or as options, `--` and a command.', inList],
   [
     'cluster',
     'y',

@@ -9,7 +9,6 @@ import type { ClusterAction, ClusterJobDetails } from '../../scheduler/jobs/engi
 import type { Sweep, SweepRow } from '../../scheduler/jobs/results.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
-import { completeLastPath } from '../dialogs/prompt-line.ts'
 import { confirmDialog, noAnswer } from '../dialogs/text-dialog.ts'
 import { commandOf } from '../keys/key-table.ts'
 import type { WatchedResources } from '../network/watched-hosts.ts'
@@ -32,6 +31,7 @@ import { areaOf } from '../work-views/panel.ts'
 import type { WorkPort } from '../work-views/work-port.ts'
 import { clusterDocument, clusterJobDocument } from './cluster-document.ts'
 import type { ClusterWatch } from './cluster-watch.ts'
+import { completeSubmit } from './complete-submit.ts'
 import { cutRow, jobDocument, listDocument, logRows, sweepSummary } from './documents.ts'
 import { inCluster, type JobsActions, type JobsCommand, jobsKeys } from './jobs-keys.ts'
 import {
@@ -147,6 +147,8 @@ export class JobsPage implements Page {
   #readings = 0
   readonly #life = new AbortController()
   #isDisposed = false
+  /** For Tab; empty until they were read. */
+  #submitOptions: readonly string[] = []
   /** A question that is being prepared. */
   #asking: object | undefined
 
@@ -577,6 +579,9 @@ export class JobsPage implements Page {
   }
 
   #openSubmit(): void {
+    void this.#attempt(async () => {
+      this.#submitOptions = await this.#jobs.submitOptions()
+    })
     this.#context.openDialog(
       promptDialog({
         id: 'submit',
@@ -587,7 +592,7 @@ export class JobsPage implements Page {
           { text: 'python train.py          --gpu 1 --name fit -- python train.py | tee log', tone: 'muted' },
           { text: `Options are those of: ${commandLineOf(this.#view.status, 'job submit --help')}`, tone: 'muted' },
         ],
-        complete: completeLastPath,
+        complete: (text) => completeSubmit(text, this.#submitOptions),
         staysOpen: true,
         onSubmit: (text) => this.#submit(text),
       }),

@@ -27,6 +27,8 @@ export type LogView = {
 export const LOG_BYTES = 32 * 1024
 /** The exit code of a program that reads a log on a host: it was longer. */
 export const LOG_IS_CUT = 3
+/** There are no files of the job any more. */
+export const LOG_IS_GONE = 4
 
 /** What all processes of a host use, 0 to 1 of its cores. */
 export type RealUse = {
@@ -305,6 +307,8 @@ export interface JobsPort {
   clusters(): Promise<readonly ClusterSource[]>
   /** The end of what it printed; a string: why that cannot be read. */
   readLog(log: EngineLog, signal: AbortSignal): Promise<Uint8Array | string>
+  /** What Tab completes there: `--gpu`. */
+  submitOptions(): Promise<readonly string[]>
   /**
    * `text`: a command, or options of `muster job submit`, `--` and a command. Returns what was submitted, in a sentence, and what there
    * is to know about it, in others. Rejects with what is wrong with it.

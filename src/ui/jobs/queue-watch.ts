@@ -13,6 +13,7 @@ import {
   type JobsPort,
   LOG_BYTES,
   LOG_IS_CUT,
+  LOG_IS_GONE,
   type LogView,
   type QueueStatus,
   type QueueView,
@@ -162,7 +163,9 @@ export class LogTail implements Disposable {
 
   #startScript({ host, program }: HostLog, take: (more: string) => void, finish: FinishLog) {
     const running = startScript(this.#work, host, program, take, (end) =>
-      end.kind === 'exit' ? finish(undefined, end.code === LOG_IS_CUT) : finish(formatOutcome(end)),
+      end.kind === 'exit'
+        ? finish(end.code === LOG_IS_GONE ? 'its files were deleted' : undefined, end.code === LOG_IS_CUT)
+        : finish(formatOutcome(end)),
     )
     return () => running.abandon()
   }

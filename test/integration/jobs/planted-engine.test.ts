@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { shellQuote } from '../../../src/base/shell-quote.ts'
 import { ENGINES, type EngineKind } from '../../../src/cli/job/engines.ts'
-import { outputOn } from '../../../src/ops/kernel/host-output.ts'
+import { NO_FILES_CODE, outputOn } from '../../../src/ops/kernel/host-output.ts'
 import type { EngineOrder, EngineReport } from '../../../src/scheduler/jobs/engine.ts'
 import { JobStore } from '../../../src/scheduler/jobs/store.ts'
 import { runMuster } from '../../support/run-muster.ts'
@@ -54,6 +54,7 @@ const PLANTED: EngineKind = {
       read.add(key)
       if (!logs.has(key)) return `echo log of ${key} ${rank} | tail -c ${fromByte < 0 ? -fromByte : `+${fromByte + 1}`}`
       const text = logs.get(key)
+      if (text === 'none') return `exit ${NO_FILES_CODE}`
       return text === undefined ? 'echo loss=666; exit 1' : `printf %s ${shellQuote(text)}`
     }),
   }),
@@ -208,6 +209,25 @@ describe('an engine that is planted with one line', () => {
       const { exitCode, messages } = await followed
       expect(exitCode).toBe(0)
       expect(messages).toContain(`muster: job ${id} is cancelled: attempt 2 did not start\n`)
+    })
+  })
+
+  it('says that the output of a job was deleted, not that it printed nothing', async () => {
+    onStart = () => 'running'
+    const id = await submit('--', 'a')
+    await whileWorking(async () => {
+      await waitUntil(() => kind(id) === 'running', 'it to run')
+      logs.set(keyOf(id), 'none')
+      // It may be about to make them.
+      expect(await muster(['job', 'logs', String(id)])).toMatchObject({ exitCode: 0, output: '', messages: '' })
+      known.set(keyOf(id), 0)
+      await waitUntil(() => kind(id) === 'done', 'it to end')
+    })
+    expect(await muster(['job', 'logs', String(id)])).toMatchObject({
+      exitCode: 2,
+      messages: expect.stringMatching(
+        /^muster: no output of job \d+ on Planted: its files were deleted\nmuster job clean, /,
+      ),
     })
   })
 

@@ -61,8 +61,17 @@ it('tells what there is to know about it', async () => {
   expect(others.join(' ')).toMatch(/^warning: no host can ever hold this job\. /)
 })
 
+it('names its options for Tab', async () => {
+  const options = await queue.submitOptions()
+  expect(options).toEqual(expect.arrayContaining(['--gpu', '--name', '--on', '--array']))
+  for (const name of ['--from', '--dry-run', '--as']) expect(options).not.toContain(name)
+})
+
 it.each([
-  ['--gpu 1', 'type -- between the options and the command'],
+  ['--gpu 1', 'type the command after the options and --'],
+  ['--gpu 1 -- ', 'the command is empty'],
+  ['--from list', '--from is for a shell'],
+  ['--frob 3 -- true', "unknown option '--frob' (Did you mean --from?)"],
   ['--gpu one -- true', /^option '--gpu <n>' argument 'one' is invalid/],
   ['--gpus 1 -- true', /^unknown option '--gpus'/],
   [`--name 'x -- true`, /is not closed/],

@@ -105,6 +105,7 @@ const noQueue: JobsPort = {
   read: async () => undefined,
   tryOut: async () => ({ places: undefined, why: [] }),
   details: async () => undefined,
+  submitOptions: async () => [],
   submit: async () => [],
   sweep: async () => undefined,
   study: async () => undefined,

@@ -173,6 +173,12 @@ describe('the palette', () => {
     expect(harness.console.state.notice?.text).toMatch(/^[mdr]: [A-Z]/)
   })
 
+  it('finds from another tab that a job can be submitted', () => {
+    const harness = createConsoleHarness()
+    harness.type(`${LEADER}6:submit`)
+    expect(selected(harness)?.text).toMatch(/^submit {2}in Jobs: /)
+  })
+
   it('finds and runs the keys of the shown tab', () => {
     const harness = createConsoleHarness()
     for (const { id, key } of PAGE_TABS) {

@@ -121,6 +121,8 @@ export class FakeQueue implements JobsPort {
   /** Why nothing can be submitted. */
   refusal: string | undefined
 
+  submitOptions = async (): Promise<readonly string[]> => ['--gpu', '--gang', '--on']
+
   async submit(text: string): Promise<readonly string[]> {
     if (this.refusal !== undefined) throw new MusterError('usage', this.refusal)
     this.submitted.push(text)

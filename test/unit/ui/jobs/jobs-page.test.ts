@@ -5,7 +5,7 @@ import type { Job, JobState } from '../../../../src/scheduler/jobs/job.ts'
 import { JOB_COLUMNS, type JobColumn } from '../../../../src/scheduler/jobs/job-columns.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { jobDocument, progressSpans } from '../../../../src/ui/jobs/documents.ts'
-import type { JobDetails, JobLine } from '../../../../src/ui/jobs/queue-view.ts'
+import { type JobDetails, type JobLine, LOG_IS_GONE } from '../../../../src/ui/jobs/queue-view.ts'
 import type { Row } from '../../../../src/ui/rows/rows-pane.ts'
 import { createConsoleHarness } from '../console/console-harness.ts'
 import { FakeQueue, hostSpecs, jobOf, runningOn, statusOf } from './fake-queue.ts'
@@ -397,6 +397,14 @@ describe('the Jobs tab', () => {
     expect(queue.changes).toEqual([])
     await press('y')
     expect(queue.changes).toHaveLength(1)
+  })
+
+  it('says that the files of a job were deleted', async () => {
+    const { press, text, logs } = await openTab('5', 80, 24, [jobOf(6, runningOn('n1', 0))])
+    await press('')
+    logs.at(-1)?.[2].onEnd({ kind: 'exit', code: LOG_IS_GONE })
+    await press('')
+    expect(text()).toContain('log: its files were deleted')
   })
 
   it('keeps what is read of a log in view while its end moves on', async () => {
