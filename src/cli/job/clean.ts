@@ -1,4 +1,6 @@
 /** `muster job clean`: deletes what ended jobs left on hosts, and on request their records. */
+
+import { counted } from '../../base/counted.ts'
 import { JOBS_DIRECTORY } from '../../base/left.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
@@ -64,7 +66,8 @@ Examples:
       const sharedWith = others.length === 0 ? undefined : others
       if (options.json)
         context.stdout.write(jsonLine({ type: 'cleaned', host, sharedWith, directories: count }, context))
-      else context.stdout.write(`${foldHostSet(names)}: ${count} directories ${word}${where}\n`)
+      else
+        context.stdout.write(`${foldHostSet(names)}: ${counted(count, 'directory', 'directories')} ${word}${where}\n`)
     }
     if (options.records) forgetRecords(store, options, context)
     return Math.max(...codes, EXIT.ok)

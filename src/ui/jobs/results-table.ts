@@ -156,7 +156,8 @@ export function tableDocument({ table, rows, view, head, chosen, columns, theme 
   const { widths, barOf } = measured(rows, shown, at, columns)
   const titles = shown.map((column, index): Span => {
     const style = index === at ? boldStyle(theme.accent) : muted
-    const text = clip(`${column.title}${sortMark(view, column, sorted)}`, MOST_COLUMN)
+    // There is room for the mark in the gap.
+    const text = `${clip(column.title, MOST_COLUMN)}${sortMark(view, column, sorted)}`
     return { text: index === shown.length - 1 ? text : padEnd(text, widths[index] ?? 0), style }
   })
   return {

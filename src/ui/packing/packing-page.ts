@@ -23,6 +23,7 @@ import type { EnginePicture } from './engine-picture.ts'
 import { HoldHistory, UseHistory } from './history.ts'
 import { type PackingInput, queueInput, type ShownCluster, sourcesOf } from './packing-input.ts'
 import { drawPacking, type PackingScene, type WaitingRows } from './packing-panes.ts'
+import { endOf } from './picture.ts'
 import { rayPicture } from './ray-picture.ts'
 import {
   exampleWhatIf,
@@ -149,11 +150,12 @@ export class PackingPage implements Page {
     return this.#draw(rect, theme).panes
   }
 
-  /** Drawn again only when something that it shows has changed; times and strips move every ten seconds. */
+  /** Drawn again only when something that it shows has changed; times and strips move every ten seconds, or as a job is about to end. */
   #draw(rect: Rect, theme: Theme): PackingScene {
     const { state, clock } = this.#context
     const { column, row, width, height } = rect
-    const nowMs = Math.floor(clock.now() / REDRAW_MS) * REDRAW_MS
+    const stepMs = this.#endsSoon ? COUNT_DOWN_MS : REDRAW_MS
+    const nowMs = Math.floor(clock.now() / stepMs) * stepMs
     const hosts = [...state.hosts.values()]
       .map(({ host, address, session }) => `${host} ${address} ${session.kind}`)
       .join()
@@ -162,6 +164,16 @@ export class PackingPage implements Page {
     const scene = drawPacking(this.#input(rect, theme, nowMs))
     this.#drawn = { of, scene }
     return scene
+  }
+
+  /** Its limit or its estimate is told in seconds. */
+  get #endsSoon(): boolean {
+    const { state, clock } = this.#context
+    const { active = [] } = state.queue.status ?? {}
+    return active.some((job) => {
+      const leftMs = (endOf(job)?.atMs ?? 0) - clock.now()
+      return leftMs > -COUNT_DOWN_MS && leftMs < SOON_MS
+    })
   }
 
   handleKey(label: string): boolean {
@@ -457,6 +469,9 @@ export class PackingPage implements Page {
 
 /** How often times and strips move. */
 const REDRAW_MS = 10_000
+const COUNT_DOWN_MS = 1_000
+/** Longer times are told in minutes. */
+const SOON_MS = 100_000
 const LIST_PAGE = 5
 const LISTS: readonly PackingList[] = ['waiting', 'jobs']
 const ALL_ROWS = Number.MAX_SAFE_INTEGER

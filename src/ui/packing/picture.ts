@@ -139,7 +139,7 @@ function cardOf(job: Job): JobCard {
   const known = cards.get(job)
   if (known !== undefined) return known
   const { id, user, spec, state } = job
-  const end = isActive(state) ? endOf(spec, state.startedMs) : undefined
+  const end = endOf(job)
   const card = {
     job: id,
     name: `${id} ${spec.name}`,
@@ -163,8 +163,10 @@ function placesText({ spec, state }: Job): string {
   return gpus > 0 ? holdsText(gpus / 1000, on) : `${counted(rounded(cpus / 1000), 'core')} on ${foldHostSet(on)}`
 }
 
-/** Whichever comes first. */
-function endOf({ limitS, estimateS }: Job['spec'], startedMs: number): JobCard['end'] {
+/** Of a job that runs: its limit or its estimate, whichever comes first. */
+export function endOf({ spec: { limitS, estimateS }, state }: Job): JobCard['end'] {
+  if (!isActive(state)) return undefined
+  const { startedMs } = state
   const limitMs = limitS === undefined ? undefined : startedMs + limitS * 1000
   const estimateMs = estimateS === undefined ? undefined : startedMs + estimateS * 1000
   if (estimateMs !== undefined && (limitMs === undefined || estimateMs < limitMs))

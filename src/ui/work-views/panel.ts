@@ -100,7 +100,7 @@ export const panelKeys = keyTable<Panel>()(
   ['back', 'Esc', 'all groups', 'From the output of one group, go back to all groups.', isOpened],
   ['next-hit', 'n', 'next match', 'Go to the next match of the search.', hasSearched],
   ['previous-hit', 'N', 'previous match', 'Go to the previous match of the search.', hasSearched],
-  ['close', 'x', 'close', 'Close the panel; asks first while something is running.'],
+  ['close', 'x', 'close', 'Close the panel; while something runs, asks whether to stop that.'],
   ['retry', 'r', 'retry', 'Run or copy again on the hosts that failed; asks first.', canRetry],
   ['difference', 'd', 'compare', 'Compare the other groups with the largest one, or show the output again.', isRun],
   ['search', '/', 'search', 'Search the output of all hosts.', isRun],

@@ -167,7 +167,12 @@ export function openAgain(
     confirmDialog({
       id: `${kind}-again`,
       title: `${kind === 'run' ? 'Run' : 'Copy'} again on ${foldHostSet(hosts)}?`,
-      lines: [{ text: title }],
+      lines: [
+        { text: title },
+        ...(kind === 'copy'
+          ? [{ text: 'Continues what was interrupted; identical files are skipped.', tone: 'muted' as const }]
+          : []),
+      ],
       yesTitle: `${kind} again`,
       onYes,
     }),

@@ -671,13 +671,21 @@ describe('the Jobs tab', () => {
       },
       amounts: { RAN: ran[index] },
     }))
-    queue.sweeps.set(1, { metrics: [], parameters: [], notes: ['ON', 'RAN', 'WHY'], rows, count: 4 })
+    queue.sweeps.set(1, {
+      metrics: [],
+      parameters: ['MUSTER_ARRAY_INDEX'],
+      notes: ['ON', 'RAN', 'WHY'],
+      rows,
+      count: 4,
+    })
     await press('jj\r')
-    expect(text()).toMatch(/JOB.* STATE +ON +RAN +WHY[\s\S]*^▸1 +done +n1 +9 s +-$[\s\S]*^ 4 +queued +- +- +-$/m)
-    await press('>>>')
+    expect(text()).toMatch(/JOB.* STATE +MUSTER_ARRAY_INDEX +ON +RAN +WHY[\s\S]*^▸1 +done +- +n1 +9 s +-$/m)
+    await press('>>')
+    expect(text()).toContain('MUSTER_ARRAY_INDEX▴ ON')
+    await press('>>')
     const sorted = [...text().matchAll(/^[▸ ](\d) .* n?\d* +[\d.]* ?[s-] +-$/gm)].map(([, id]) => id)
     expect(sorted).toEqual(['1', '3', '2', '4'])
-    await press('<<<gg')
+    await press('<<<<gg')
     await press('c')
     expect(console.state.notice?.text).toBe('no job to cancel in this row')
     await press('jj')

@@ -118,6 +118,20 @@ afterEach(() => {
   for (const { console } of stands.splice(0)) console[Symbol.dispose]()
 })
 
+it('counts down to the limit of a job in seconds, not in steps of ten', async () => {
+  const { harness, queue } = await open()
+  const startedMs = harness.clock.now()
+  const job = jobOf(1, { ...runningOn('m1', 0), startedMs } as JobState, { limitS: 20 })
+  const specs = hostSpecs(3, 2).map((host, index) => ({ ...host, name: `m${index + 1}` }))
+  queue.next = statusOf(specs, [job])
+  harness.clock.advance(3_000)
+  await settle()
+  expect(screen(harness)).toContain('ends in 17 s')
+  harness.clock.advance(4_000)
+  await settle()
+  expect(screen(harness)).toContain('ends in 13 s')
+})
+
 it('knows which hosts are away, and which have come back, while no scheduler runs', async () => {
   const { harness, queue } = await open()
   const withoutScheduler = (driver: string | undefined) => {
