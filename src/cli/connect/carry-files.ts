@@ -1,7 +1,7 @@
 /**
  * Copies files of one host to others through this machine: fetched once into a private directory, then copied to all hosts together,
  * as `muster copy` does. The directory is removed when it is not needed any more. Only what a host sent leaves this machine: no link that
- * it sent is followed here.
+ * it sent is followed here, and on the other hosts none that is below the destination.
  */
 import { lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ import { homeDirectory } from '../../base/user-directories.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { DeliverOptions, FileDelivery, ScriptResult } from '../../ops/kernel/host-port.ts'
 import type { RunOutcome } from '../../ops/run/outcome.ts'
-import { bytePathOf } from '../../ssh/copy/byte-path.ts'
+import { bytePathOf, showPath } from '../../ssh/copy/byte-path.ts'
 import { CHAIN_BYTES } from '../../ssh/copy/chain.ts'
 import { copyToHosts } from '../../ssh/copy/copy-to-hosts.ts'
 import type { CopyEvent } from '../../ssh/copy/events.ts'
@@ -107,7 +107,8 @@ export class FileCarrier {
   }
 
   async #copy({ delivery: { to }, members, signal }: Group, tree: SourceTree): Promise<void> {
-    const request = { tree, destinationOf: () => `${to.replace(/^~\//, '')}/`, isDryRun: false }
+    const destination = `${to.replace(/^~\//, '')}/`
+    const request = { tree, destinationOf: () => destination, isDryRun: false, replacesLinks: true }
     const endpoints = [...members.values()].map(({ endpoint }) => endpoint)
     const onEvent = (event: CopyEvent) => {
       const member = members.get(event.host)
@@ -131,7 +132,12 @@ export class FileCarrier {
     // The dot at the end means what is in the directory.
     const tree = await scanSources([bytePathOf(`${source}${delivery.kind === 'directory' ? '/.' : ''}`)])
     const [problem] = tree.problems
-    return problem === undefined ? tree : endOf({ kind: 'exit', code: 1 }, `${problem.path}: ${problem.reason}`)
+    if (problem !== undefined) return endOf({ kind: 'exit', code: 1 }, `${problem.path}: ${problem.reason}`)
+    const { from, path, keepsLinks = false } = delivery
+    const link = from === undefined || keepsLinks ? undefined : tree.entries.find((entry) => entry.kind === 'link')
+    if (from === undefined || link === undefined) return tree
+    const where = `${printable(path)}/${showPath(link.below)}`
+    return endOf({ kind: 'exit', code: 1 }, `${from.host} sent a link, ${where}, among files: nothing was copied`)
   }
 
   async #sourceOf({ from, path, kind }: Carried, signal: AbortSignal): Promise<Fetched> {

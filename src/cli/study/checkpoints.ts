@@ -11,7 +11,14 @@ export const checkpointPort = ({ ops, deliver }: ConnectedHosts): CheckpointPort
   run: async (host, program, signal) =>
     resultOf(await ops.exec(host, 'exec sh -s', { stdin: Buffer.from(program), timeoutMs: COPY_MS, signal })),
   copy: async (from, to, signal) =>
-    resultOf(await deliver(to.host, { from: from.host, path: from.path, kind: 'directory', to: to.path }, 1, signal)),
+    resultOf(
+      await deliver(
+        to.host,
+        { from: from.host, path: from.path, kind: 'directory', keepsLinks: true, to: to.path },
+        1,
+        signal,
+      ),
+    ),
 })
 
 function resultOf(result: ScriptResult): CheckpointResult {

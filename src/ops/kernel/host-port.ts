@@ -41,7 +41,9 @@ export type FileDelivery = {
   readonly path: string
   /** What `path` is. If a host sends anything else, a link included, nothing is copied. */
   readonly kind: 'directory' | 'file'
-  /** As `path`; created (mode 0700) if missing. */
+  /** Whether links in a directory of a host are copied, as links; otherwise nothing is copied if there is one. This machine's are. */
+  readonly keepsLinks?: boolean
+  /** As `path`; created (mode 0700) if missing. Below it, a link in place of a directory is replaced, and none is followed. */
   readonly to: string
 }
 

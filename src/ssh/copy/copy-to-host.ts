@@ -28,6 +28,8 @@ export type CopyTask = SendTask & {
   /** A relative one starts in the home directory. With a slash at its end, or for several sources, it is a directory, which is made. */
   readonly destination: BytePath
   readonly isDryRun: boolean
+  /** What is below the destination is not trusted: a link in place of a directory is replaced, whoever owns it. */
+  readonly replacesLinks: boolean
   readonly smallFiles?: SmallFiles
   /** Finds hosts that share the destination; undefined for a single host. */
   readonly shared?: SharedTargets | undefined
@@ -121,7 +123,7 @@ export class HostCopy {
     const helper =
       (smallFiles?.batches.length ?? 0) > 0 ? await this.#remote.orLost(Promise.resolve(this.#task.helper)) : undefined
     const directories = tree.entries.filter((entry) => entry.kind === 'directory')
-    if (!isDryRun) await this.#makeDirectories(directories, helper)
+    if (!isDryRun) await this.#makeDirectories(directories, base, helper)
     let files: readonly CopySource[] = tree.entries.filter((entry) => entry.kind === 'file')
     if (helper !== undefined) files = await this.#copySmallFiles(files, helper)
     await eachAtOnce(files, FILES_AT_ONCE, (file) => this.#copyFile(file))
@@ -156,10 +158,11 @@ export class HostCopy {
   async #refuseClashes(base: BytePath): Promise<void> {
     const [root = base] = this.#roots
     const top = this.#roots.length === 1 ? root : base
-    const clash = await findRealClash(
-      this.#task.clashes,
-      async (directory) => (await this.#remote.call('B', joinPath(top, directory === '.' ? '' : directory))) === 'yes',
-    )
+    const clash = await findRealClash(this.#task.clashes, async (directory) => {
+      // A directory may be a link that is to be replaced.
+      const place = directory === '.' || this.#task.replacesLinks ? top : joinPath(top, directory)
+      return (await this.#remote.call('B', place)) === 'yes'
+    })
     if (clash !== undefined) throw new Error(`${describeClash(clash)}. Rename one of them.`)
   }
 
@@ -180,14 +183,21 @@ export class HostCopy {
     return false
   }
 
-  async #makeDirectories(entries: readonly SourceEntry[], helper: RemoteHelper | undefined): Promise<void> {
-    const order = { op: 'make', paths: entries.map((entry) => this.#pathOf(entry)) }
+  async #makeDirectories(
+    entries: readonly SourceEntry[],
+    base: BytePath,
+    helper: RemoteHelper | undefined,
+  ): Promise<void> {
+    const replacesLink = (path: BytePath) => this.#task.replacesLinks && path !== base
+    const paths = entries.map((entry) => this.#pathOf(entry))
+    const order = { op: 'make', paths: paths.map((path) => [path, replacesLink(path)]) }
     const made = await this.#remote.orLost(unlessLost(helper?.ask(order)))
     await Promise.all(
       entries.map((entry, index) => {
         const path = this.#pathOf(entry)
         const said = made?.answers?.[index]
-        const making = said === undefined ? this.#remote.call('K', path) : asRefusal(said)
+        const words = replacesLink(path) ? ['replace'] : []
+        const making = said === undefined ? this.#remote.call('K', path, ...words) : asRefusal(said)
         return this.#guard(entry, async () => {
           await making.catch((error: unknown) => {
             const isBelow = this.#isLeftOut(parentOf(path))

@@ -19,6 +19,11 @@ export type CopyRequest = {
   /** Relative to the home directory of the host. */
   destinationOf(endpoint: Endpoint): string
   readonly isDryRun: boolean
+  /**
+   * True: below the destination, a link in place of a directory is replaced, whoever owns it. By default, one that belongs to the
+   * account or root is followed, and another one refused.
+   */
+  readonly replacesLinks?: boolean
   /** Whether hosts relay large files; by default (`auto`) where that is measured to be faster. */
   readonly via?: CopyVia
   /** False: use only the shell, as on hosts without Python. */
@@ -32,7 +37,7 @@ export async function copyToHosts(
   request: CopyRequest,
   wires: CopyWires,
 ): Promise<number> {
-  const { tree, isDryRun, via = 'auto', hasHelpers = true } = request
+  const { tree, isDryRun, replacesLinks = false, via = 'auto', hasHelpers = true } = request
   const { clock, signal } = wires
   const hosts = endpoints.map(({ host }) => host)
   const clashes = clashesIn(tree)
@@ -93,6 +98,7 @@ export async function copyToHosts(
         reader,
         destination,
         isDryRun,
+        replacesLinks,
         smallFiles,
         ...(joining === undefined ? {} : { helper: joining }),
         ...(chain && { joinRelay: (file, path, have) => chain.join(host, file, path, have, report.onPassedOn) }),

@@ -120,19 +120,32 @@ def offer(message):
         return 'same' if same else 'need'
     answer(message, message['files'], compare)
 
+def make_directory(path, replaces):
+    if replaces and os.path.islink(path):
+        os.unlink(path)
+    refuse_foreign(path)
+    try:
+        os.mkdir(path)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
+        if not os.access(path, os.W_OK):
+            os.chmod(path, stat.S_IMODE(os.stat(path).st_mode) | 0o700)
+        refresh(path)
+
 def make(message):
-    def make_one(name):
+    refused = []
+    def make_one(name, replaces):
         path = path_of(name)
-        refuse_foreign(path)
+        # What was refused may be a link.
+        if refused and path.startswith(refused[-1] + b'/'):
+            raise OSError(20, 'Not a directory')
         try:
-            os.mkdir(path)
-        except FileExistsError:
-            if not os.path.isdir(path):
-                raise
-            if not os.access(path, os.W_OK):
-                os.chmod(path, stat.S_IMODE(os.stat(path).st_mode) | 0o700)
-            refresh(path)
-    answer(message, [[name] for name in message['paths']], make_one)
+            make_directory(path, replaces)
+        except OSError:
+            refused.append(path)
+            raise
+    answer(message, message['paths'], make_one)
 
 def set_all(message):
     def set_one(name, mode, mtime):

@@ -55,8 +55,8 @@ const FUNCTIONS = [
   `D() { if [ -d "$1" ]; then k=directory; [ -z "$2" ] || for o in "$2".*; do mine "$o" && k=none; done; r ok $k; elif [ -e "$1" ] || [ -L "$1" ]; then r ok other; else r ok none; fi; }`,
   // foreign PATH: a link of another account, which may lead anywhere. The user's own and root's are meant.
   `foreign() { [ -L "$1" ] && [ -z "$(find "$1" -prune '(' -user "$ME" -o -user 0 ')' 2>/dev/null)" ] && e="$1: ${FOREIGN_LINK}"; }`,
-  // K PATH: makes a directory, writable.
-  `K() { if foreign "$1"; then r err "$e"; elif [ -d "$1" ] || { e=$(mkdir "$1" 2>&1) || [ -d "$1" ]; }; then [ -w "$1" ] || chmod u+rwx "$1" 2>/dev/null; fresh "$1"; r ok; else r err "$e"; fi; }`,
+  // K PATH [REPLACES]: makes a directory, writable. With a second word, no link is followed: it is removed first. Nothing is made below a directory that was refused ($NO), which may be a link.
+  `NO=; K() { if [ -n "$NO" ] && [ "\${1#"$NO"/}" != "$1" ]; then r err "$NO: Not a directory"; return; fi; NO=$1; if [ -n "$2" ] && [ -L "$1" ] && ! e=$(rm -f "$1" 2>&1); then r err "$e"; elif foreign "$1"; then r err "$e"; elif [ -d "$1" ] || { e=$(mkdir "$1" 2>&1) || [ -d "$1" ]; }; then NO=; [ -w "$1" ] || chmod u+rwx "$1" 2>/dev/null; fresh "$1"; r ok; else r err "$e"; fi; }`,
   // A PATH: makes a directory and all above it, with the umask of the user.
   `A() { if e=$(umask "$UMASK"; mkdir -p "$1" 2>&1); then r ok; else r err "$e"; fi; }`,
   // B PATH: whether names there, or in the nearest directory above that exists, are the same when they differ only in case. It makes a directory, because mkdir follows no link.

@@ -141,9 +141,10 @@ describe('from a host that lies', () => {
     rmSync(own, { recursive: true, force: true })
     rmSync(join(programs, 'readlink'), { force: true })
   })
-  const bring = async (path: string, kind: 'directory' | 'file', to: string) => {
+  const COPIED = { outcome: { kind: 'exit', code: 0 }, said: '' }
+  const bring = async (path: string, kind: 'directory' | 'file', to: string, keepsLinks = false) => {
     const { signal } = new AbortController()
-    const delivery = { from: hosts[0], path: `~/${path}`, kind, to: `~/${to}` }
+    const delivery = { from: hosts[0], path: `~/${path}`, kind, keepsLinks, to: `~/${to}` }
     const { outcome, stderr } = await carrier().carry(hosts[1]!, delivery, { signal, together: 1 })
     return { outcome, said: Buffer.from(stderr).toString() }
   }
@@ -163,10 +164,45 @@ describe('from a host that lies', () => {
     expect(leftHere()).toEqual([])
   })
 
-  it('copies links inside of it as links', async () => {
-    expect(await bring('links', 'directory', 'linked')).toEqual({ outcome: { kind: 'exit', code: 0 }, said: '' })
+  it('refuses links inside of it, unless they are wanted: then they stay links', async () => {
+    expect(await bring('links', 'directory', 'linked')).toEqual({
+      outcome: { kind: 'exit', code: 1 },
+      said: `${hosts[0]!.host} sent a link, ~/links/directory, among files: nothing was copied`,
+    })
+    expect(readdirSync(homes[1]!)).not.toContain('linked')
+    expect(await bring('links', 'directory', 'linked', true)).toEqual(COPIED)
     expect(readlinkSync(join(homes[1]!, 'linked', 'directory'))).toBe(own)
     expect(readlinkSync(join(homes[1]!, 'linked', 'file'))).toBe(join(own, 'id_ed25519'))
+  })
+
+  // A small number of files goes through the shell, a large one through the helper.
+  it.each([1, 20])('never writes through a link that it sent before (%s files)', async (count) => {
+    const sent = join(homes[0]!, `checkpoint-${count}`)
+    const victim = join(embedded.directory, `victim-${count}`)
+    mkdirSync(victim)
+    mkdirSync(join(sent, 'a'), { recursive: true })
+    for (const name of ['deep', 'sub']) symlinkSync(victim, join(sent, name === 'deep' ? 'a/deep' : name))
+    symlinkSync(join(victim, 'no-file'), join(sent, 'file'))
+    const again = () => bring(`checkpoint-${count}`, 'directory', `checkpoint-${count}`, true)
+    expect(await again()).toEqual(COPIED)
+    const received = join(homes[1]!, `checkpoint-${count}`)
+    expect(readlinkSync(join(received, 'a', 'deep'))).toBe(victim)
+    for (const name of ['a/deep', 'sub', 'file']) rmSync(join(sent, name))
+    writeFileSync(join(sent, 'file'), 'new')
+    for (const name of ['a/deep/er', 'sub']) {
+      mkdirSync(join(sent, name), { recursive: true })
+      for (let index = 0; index < count; index += 1) writeFileSync(join(sent, name, `${index}`), 'new')
+    }
+    expect(await again()).toEqual(COPIED)
+    expect(readdirSync(victim)).toEqual([])
+    for (const name of ['a/deep/er/0', 'sub/0', 'file']) expect(readFileSync(join(received, name), 'utf8')).toBe('new')
+  })
+
+  it('follows a link in the path of the destination itself', async () => {
+    mkdirSync(join(homes[1]!, 'disk'))
+    symlinkSync('disk', join(homes[1]!, 'to-disk'))
+    expect(await bring('parcel', 'directory', 'to-disk')).toEqual(COPIED)
+    expectParcel(homes[1]!, 'disk')
   })
 })
 

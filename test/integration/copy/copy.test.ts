@@ -289,7 +289,7 @@ describe('copying to hosts', () => {
     async (hasHelpers) => {
       const target = join(directory, 'target')
       for (const name of ['own', 'planted']) {
-        mkdirSync(join(source, name))
+        mkdirSync(join(source, name, 'deep'), { recursive: true })
         for (const each of ['a', 'b', 'c']) writeFileSync(join(source, name, each), 'new')
         mkdirSync(join(directory, `of-${name}`), { mode: 0o700 })
         mkdirSync(target, { recursive: true })
@@ -300,7 +300,7 @@ describe('copying to hosts', () => {
       expect(result('here')).toMatchObject({ outcome: 'failed', copied: 3 })
       const reasons = events.flatMap((event) => (event.type === 'file' && event.reason ? [event.reason] : []))
       expect(reasons.join()).toContain('it is a link that belongs to another account')
-      expect(readdirSync(join(directory, 'of-own'))).toEqual(['a', 'b', 'c'])
+      expect(readdirSync(join(directory, 'of-own'))).toEqual(['a', 'b', 'c', 'deep'])
       expect(readdirSync(join(directory, 'of-planted'))).toEqual([])
       expect(statSync(join(directory, 'of-planted')).mode & 0o777).toBe(0o700)
     },
