@@ -2,7 +2,10 @@
 import { getOrMake } from '../../base/collections.ts'
 import { normalName } from './facts.ts'
 
-/** By package the hashes of its files, as `sha256:…` (or sha384, sha512). A package that is not in it is not allowed. */
+/**
+ * By package the hashes of its files, as `sha256:…` (or sha384, sha512); empty if it has weak ones only. A package that is not in it is
+ * not allowed.
+ */
 export type Pins = ReadonlyMap<string, ReadonlySet<string>>
 
 /** Whether a file of this name is a lock that tools of Python exchange or that uv writes, rather than a list for pip. */
@@ -15,19 +18,33 @@ export function pinsOf({ path, text }: { readonly path: string; readonly text: s
   return isTomlLock(path) ? pinsOfLock(text) : pinsOfList(text)
 }
 
-/** What pip accepts. */
+/** What pip accepts as an option, and in the fragment of a URL: there also weaker ones, which pin nothing. */
 const HASH = /(?<=\s)--hash(?:=|\s+)["']?(sha(?:256|384|512):[0-9a-f]+)/gi
+const FRAGMENT_HASH = /[#&](sha256|sha384|sha512)=([0-9a-f]+)/gi
+const STRONG = /[#&]sha(256|384|512)=/i
+const WEAK = /[#&](md5|sha1|sha224)=/i
 
 function pinsOfList(text: string): Pins | undefined {
   const pins = new Map<string, Set<string>>()
   let isPinned = false
   for (const line of joinedLines(text)) {
-    const hashes = [...line.matchAll(HASH)].map(([, hash = '']) => hash.toLowerCase())
-    isPinned ||= /(^--require-hashes\b|\s--hash[=\s])/.test(line)
+    const url = urlIn(line)
+    const hashes = [...line.matchAll(HASH), ...url.matchAll(FRAGMENT_HASH)].map(([, ...parts]) => parts.join(':'))
+    isPinned ||= /(^--require-hashes\b|\s--hash[=\s])/.test(line) || STRONG.test(url)
     const name = nameIn(line)
-    if (name !== undefined) add(pins, name, hashes)
+    if (name === undefined) continue
+    add(pins, name, hashes)
+    if (WEAK.test(url)) getOrMake(pins, normalName(name), () => new Set())
   }
   return isPinned ? pins : undefined
+}
+
+/** A file beside a list for pip that the list includes. Only the list itself reaches the host that reads it. */
+export function includedFile(text: string): string | undefined {
+  const files = joinedLines(text).map(
+    (line) => /^(?:-[rc]|--(?:requirement|constraint)[=\s])\s*["']?([^\s"']+)/.exec(line)?.[1],
+  )
+  return files.find((file) => file !== undefined && !/^(\/|~|\$|[a-z]+:)/i.test(file))
 }
 
 /** As pip reads them: a backslash at the end continues a line, and a comment ends it. */
@@ -45,12 +62,19 @@ function joinedLines(text: string): readonly string[] {
   return [...lines, begun.trim()]
 }
 
+/** The URL of a file, with or without a name before it; else empty. pip checks no hash of a repository. */
+function urlIn(line: string): string {
+  const url = /^(?:[A-Za-z0-9][\w.-]*\s*(?:\[[^\]]*\]\s*)?@\s*)?(\S*[/\\]\S*)/.exec(line)?.[1] ?? ''
+  return /^(-|(git|hg|svn|bzr)\+)/i.test(url) ? '' : url
+}
+
 /** `tiny[fast]==1.0`, `tiny @ https://…`, or the path or URL of a file. */
 function nameIn(line: string): string | undefined {
   const [word = ''] = line.split(/\s/)
-  const file =
-    /[/\\]|\.whl$/.test(word) && !/^[\w.-]+(\[[^\]]*\])?@/.test(word) ? /([^/\\]+?)-\d[^/\\]*$/.exec(word) : null
-  return file?.[1] ?? /^[A-Za-z0-9][\w.-]*/.exec(word)?.[0]
+  if (/^[\w.-]+(\[[^\]]*\])?@/.test(word) || !(/[/\\]/.test(word) || /\.whl$/.test(word)))
+    return /^[A-Za-z0-9][\w.-]*/.exec(word)?.[0]
+  const file = /([^/\\]+?)-\d[^/\\]*$/.exec(word.replace(/[?#].*$/, ''))
+  return file?.[1] ?? /[#&]egg=([A-Za-z0-9][\w.-]*)/.exec(word)?.[1]
 }
 
 const TABLE = /^\[\[(packages?)\]\]/
@@ -84,5 +108,5 @@ function pinsOfLock(text: string): Pins {
 function add(pins: Map<string, Set<string>>, name: string, hashes: readonly string[]): void {
   if (hashes.length === 0) return
   const own = getOrMake(pins, normalName(name), () => new Set<string>())
-  for (const hash of hashes) own.add(hash)
+  for (const hash of hashes) own.add(hash.toLowerCase())
 }

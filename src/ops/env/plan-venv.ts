@@ -4,7 +4,7 @@ import { defined } from '../../base/defined.ts'
 import { knownValue } from '../kernel/fact.ts'
 import { blocked, ifKnown, nothing, type Operation, type Step, steps, type Verdict } from '../kernel/operation.ts'
 import { normalName, type PrefixFacts, parcelCheck, removeParcel } from './facts.ts'
-import { isTomlLock, type Pins, pinsOf } from './pins.ts'
+import { includedFile, isTomlLock, type Pins, pinsOf } from './pins.ts'
 import {
   type EnvAreaFacts,
   envId,
@@ -108,7 +108,13 @@ function gather(wanted: Wanted, source: OwnFacts, lock: Lock | undefined, isEqua
   const verdict = () => {
     if (lock !== undefined) return nothing(`${counted(lock.size, 'wheel is', 'wheels are')} in ${parcel}`)
     if (isEqual) return nothing('no other host needs wheels')
-    if (file?.kind === 'text') return make(file.text, file.path, isTomlLock(file.path) ? 'lock' : 'list')
+    if (file?.kind === 'text' && isTomlLock(file.path)) return make(file.text, file.path, 'lock')
+    if (file?.kind === 'text') {
+      const included = includedFile(file.text)
+      if (included === undefined) return make(file.text, file.path, 'list')
+      const hint = `Put its lines into ${file.path}, or name it by its absolute path on ${host}.`
+      return blocked(host, 'included-file', `${file.path} includes ${included}, which is not copied to ${host}`, hint)
+    }
     return ifKnown(host, TITLE, prefixFactOf(source), (followed) => {
       if (!('packages' in followed)) {
         const hint = 'Create it there, or name its packages in hosts.yaml (requirements).'

@@ -246,14 +246,14 @@ export PIP_CONFIG_FILE
 
 /**
  * Prints the lock of another host with the hashes of the wheels that are there, if the user's file allows all of them. pip itself is
- * left out unless the file names it. Arguments: parcel, lock, `NAME ALGORITHM:HASH` lines, the other host, the user's file.
+ * left out unless the file names it. Arguments: parcel, lock, `NAME ALGORITHM:HASH…` lines, the other host, the user's file.
  */
 const CHECK_PROGRAM = `import hashlib, os, re, sys
 directory, lock, allowed, host, source = sys.argv[1:]
 pins = {}
 for line in open(allowed):
-    name, digest = line.split()
-    pins.setdefault(name, set()).add(digest)
+    name, *digests = line.split()
+    pins[name] = set(digests)
 def refuse(why, what): sys.exit("%s. Nothing was installed. %s" % (why, what))
 lines = []
 with open(lock, encoding="utf-8", errors="replace") as file: gathered = file.read(1 << 20).splitlines()
@@ -266,6 +266,8 @@ for line in gathered:
     if name not in pins:
         if name == "pip": continue
         refuse("%s gathered %s %s, for which %s has no hash" % (host, name, version, source), "If it is needed, add it there with its hash")
+    if not pins[name]:
+        refuse("%s gathered %s %s, for which %s has only a weak hash (md5, sha1 or sha224)" % (host, name, version, source), "Give it one of sha256")
     digests = {each: hashlib.new(each) for each in {"sha256", *(digest.split(":")[0] for digest in pins[name])}}
     with open(path, "rb") as file:
         for block in iter(lambda: file.read(1 << 20), b""):
@@ -312,7 +314,7 @@ extra=$("$p/bin/python" -I -c ${shellQuote(EXTRA_PROGRAM)} "$lock") || exit 1
 }
 
 function allowedLines(pins: Pins): string {
-  return [...pins].flatMap(([name, hashes]) => [...hashes].map((hash) => `${name} ${hash}\n`)).join('')
+  return [...pins].map(([name, hashes]) => `${[name, ...hashes].join(' ')}\n`).join('')
 }
 
 /** Sets $lock. */

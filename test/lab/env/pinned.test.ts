@@ -35,6 +35,7 @@ describe.skipIf(!canRun)('muster env with hashes', { timeout: 300_000 }, () => {
     if (code !== 0) throw new Error(`${name}: ${script}: exit ${code}\n${stdout}${stderr}`)
     return stdout
   }
+  const writeList = (text: string) => writeFileSync(join(lab.directory, 'requirements.txt'), text)
   const digest = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex')
   const tiny = (name: string) => exec(name, '~/lab/bin/python -m tiny')
 
@@ -57,8 +58,7 @@ describe.skipIf(!canRun)('muster env with hashes', { timeout: 300_000 }, () => {
       'm1',
       'mkdir -p ~/.config/pip && printf "[global]\\nfind-links = /root/wheels\\nno-index = true\\n" > ~/.config/pip/pip.conf',
     )
-    const pin = `tiny==1.0 \\\n  --hash=sha256:${digest(join(wheels, WHEEL))}\n`
-    writeFileSync(join(lab.directory, 'requirements.txt'), pin)
+    writeList(`tiny==1.0 \\\n  --hash=sha256:${digest(join(wheels, WHEEL))}\n`)
   }, 200_000)
   afterAll(async () => await lab?.stop())
 
@@ -106,5 +106,49 @@ describe.skipIf(!canRun)('muster env with hashes', { timeout: 300_000 }, () => {
     )
     await lie(`sed -i 's/^more.*/--extra-index-url http:\\/\\/127.0.0.1\\/ # ${WHEEL}/' content-*`)
     expect((await up()).stdout).toMatch(/^m2: .*FAILED: the lock of m1 has a line that is not of a wheel\./m)
+  })
+
+  /** Another list, and nothing on the hosts of what was before. */
+  const anew = async (text: string) => {
+    writeList(text)
+    for (const name of ['m1', 'm2']) await exec(name, 'rm -rf ~/lab ~/.cache/muster')
+  }
+
+  it.each(['', '--require-hashes'])('refuses another wheel than that of a URL with a hash (%s)', async (demand) => {
+    const hash = digest(join(home('m1'), 'wheels', WHEEL))
+    await anew(`${demand}\ntiny @ file:///root/wheels/${WHEEL}#sha256=${hash}\n`)
+    expect(await up()).toMatchObject({ code: 0, stderr: '' })
+    expect([await tiny('m1'), await tiny('m2')]).toEqual(['brought\n', 'brought\n'])
+    await lie(`cp ~/evil/${WHEEL} . && sed -i 's/^tiny.*/${lockOf('tiny', WHEEL)}/' content-*`)
+    expect((await up()).stdout).toMatch(
+      /^m2: .*FAILED: m1 gathered tiny-1.*whl, which requirements\.txt does not allow\./m,
+    )
+  })
+
+  it('says that a weak hash of a URL is none, where others have one', async () => {
+    const url = `file:///root/wheels/${WHEEL}`
+    const weak = createHash('md5')
+      .update(readFileSync(join(home('m1'), 'wheels', WHEEL)))
+      .digest('hex')
+    await anew(`tiny @ ${url}#md5=${weak}\nother @ ${url}#sha256=00 ; python_version < "3"\n`)
+    const { stdout } = await up()
+    expect(stdout).toMatch(
+      /^m2: .*FAILED: m1 gathered tiny 1\.0, for which requirements\.txt has only a weak hash \(md5, sha1 or sha224\)\. Nothing was installed\. Give it one of sha256/m,
+    )
+  })
+
+  it('never writes through a link that the host sent, and takes none', async () => {
+    const list = `tiny==1.0 --hash=sha256:${digest(join(home('m1'), 'wheels', WHEEL))}\n`
+    await anew(list)
+    expect(await up()).toMatchObject({ code: 0, stderr: '' })
+    await exec('m2', 'mkdir ~/victim')
+    await exec('m1', `${PARCEL} && ln -s /root/victim sub`)
+    writeList(`${list}# changed\n`)
+    expect((await up()).stdout).toMatch(/^m2: .*FAILED: m1 sent a link, .*\/sub, among files: nothing was copied/m)
+    // As earlier versions left it.
+    await exec('m2', `rm -rf ~/lab; ${PARCEL} && ln -s /root/victim sub`)
+    await exec('m1', `${PARCEL} && rm sub && mkdir sub && echo evil > sub/authorized_keys`)
+    expect(await up()).toMatchObject({ code: 0, stderr: '' })
+    expect(await exec('m2', `ls ~/victim; ${PARCEL} && cat sub/authorized_keys`)).toBe('evil\n')
   })
 })

@@ -1,6 +1,6 @@
 /** Which hashes a file of packages allows. */
 import { describe, expect, it } from 'vitest'
-import { pinsOf } from '../../../../src/ops/env/pins.ts'
+import { includedFile, pinsOf } from '../../../../src/ops/env/pins.ts'
 
 const hash = (digit: string) => digit.repeat(64)
 const listed = (text: string) => listOf(pinsOf({ path: '/home/ann/requirements.txt', text }))
@@ -35,10 +35,66 @@ without==1
     })
   })
 
+  it('allows the hashes of URLs, also without other ones', () => {
+    expect(
+      listed(`tiny @ file:///w/tiny-1.0-py3-none-any.whl#sha256=${hash('a').toUpperCase()} ; python_version > "3"
+Many_Things[fast] @ https://host/x.whl?a=/b-1#egg=x&sha256=${hash('b')}&subdirectory=c/d-2 --hash=sha256:${hash('c')}
+close@https://host/close-1.whl#sha512=${hash('d')}${hash('d')}
+https://host/by_url-1.0-py3-none-any.whl?a=/b-1#sha384=${hash('e')}; python_version > "3"
+https://host/main.zip#egg=by-egg&sha256=${hash('f')}
+https://host/nameless.zip#sha256=${hash('0')}
+commented @ https://host/x.whl #sha256=${hash('1')}
+without==1
+`),
+    ).toEqual({
+      tiny: [`sha256:${hash('a')}`],
+      'many-things': [`sha256:${hash('c')}`, `sha256:${hash('b')}`],
+      close: [`sha512:${hash('d')}${hash('d')}`],
+      'by-url': [`sha384:${hash('e')}`],
+      'by-egg': [`sha256:${hash('f')}`],
+    })
+    expect(listed(`tiny @ https://host/tiny-1.0.whl#sha256=\${SET_ON_A_HOST}\n`)).toEqual({})
+  })
+
+  it('takes a weak hash of a URL for none: beside other hashes its package is not allowed', () => {
+    const weak = ['md5', 'sha1', 'sha224']
+      .map((each) => `${each}x @ https://host/x-1.whl#${each}=${hash('a')}\n`)
+      .join('')
+    expect(listed(weak)).toBeUndefined()
+    expect(listed(`${weak}tiny @ https://host/x-1.whl#sha256=${hash('b')}\n`)).toEqual({
+      md5x: [],
+      sha1x: [],
+      sha224x: [],
+      tiny: [`sha256:${hash('b')}`],
+    })
+  })
+
+  it('takes no hash of a repository, an index or an option for one of a file', () => {
+    const text = `git+https://host/tiny@0123456789abcdef#egg=tiny&sha256=${hash('a')}
+tiny @ git+ssh://git@host/tiny@main#sha256=${hash('a')}
+--find-links https://host/list.html#sha256=${hash('a')}
+-e file:///src/tiny#sha256=${hash('a')}
+`
+    expect(listed(text)).toBeUndefined()
+  })
+
   it('allows nothing if it only demands hashes, or has none that pip accepts', () => {
     expect(listed('--require-hashes\ntiny==1.0\n')).toEqual({})
     expect(listed(`tiny==1.0 --hash=md5:${hash('f').slice(32)}\n`)).toEqual({})
   })
+})
+
+it('finds a file beside the list that the list includes', () => {
+  for (const line of ['-r base.txt', '-rbase.txt', '--requirement=base.txt', '-c base.txt', '--constraint "base.txt"'])
+    expect(includedFile(`tiny\n${line} # shared\n`)).toBe('base.txt')
+  for (const line of [
+    '# -r base.txt',
+    '-r /shared/base.txt',
+    '-c https://host/base.txt',
+    '--require-hashes',
+    'r-base.txt',
+  ])
+    expect(includedFile(`tiny\n${line}\n`)).toBeUndefined()
 })
 
 describe('a lock', () => {
