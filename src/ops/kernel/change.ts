@@ -8,7 +8,7 @@ import { type AreaFactsOptions, type AreaFinding, type FactsByArea, gatherAreaFa
 import { type Away, awayBy } from './fact.ts'
 import type { Journal } from './journal.ts'
 import { HostLocks, type Lock } from './lock.ts'
-import { changesText } from './operation.ts'
+import { changesText, type Operation, type Step } from './operation.ts'
 import { canStart, makePlan, type Plan } from './plan.ts'
 
 export type ChangeOptions = AreaFactsOptions & {
@@ -116,11 +116,20 @@ export async function changeHosts(options: ChangeOptions, handlers: ChangeHandle
   return { kind: 'done', ...after, result, findings: [...neededAgain(now.plan, result, after.plan), ...findings] }
 }
 
-/** Steps that are done, and are needed as before: they do not do what they are for. */
+/**
+ * Steps that are done, and are needed as before: they do not do what they are for. Where another step of the area did not get done,
+ * that is the reason, and it was reported.
+ */
 function neededAgain(before: Plan, { ends }: ApplyResult, after: Plan): readonly AreaFinding[] {
+  const isOpen = ({ id }: Step) => !['done', 'unneeded'].includes(ends.get(id)?.kind ?? 'unneeded')
+  const placeOf = ({ area, host }: Operation) => JSON.stringify([area, host])
+  const incomplete = new Set(
+    before.operations.filter(({ verdict }) => verdict.kind === 'steps' && verdict.steps.some(isOpen)).map(placeOf),
+  )
   const left = new Map(after.operations.map(({ id, verdict }) => [id, verdict.kind === 'steps' ? verdict : undefined]))
-  return before.operations.flatMap(({ id, area, host, title, verdict }) => {
-    const again = left.get(id)
+  return before.operations.flatMap((operation) => {
+    const { id, area, host, title, verdict } = operation
+    const again = incomplete.has(placeOf(operation)) ? undefined : left.get(id)
     const done = new Set(
       verdict.kind === 'steps'
         ? verdict.steps.filter((step) => ends.get(step.id)?.kind === 'done').map((step) => step.id)

@@ -19,7 +19,7 @@ const HANDLERS = { confirm: () => Promise.resolve(true), onEvent: () => {}, onSa
 
 /**
  * Brings up a file on m1 while m2 is away, for another reason each time; `steps` gives the steps of each look, and `locks` what
- * m1 answers to whoever wants to lock it (by default that it has no locks).
+ * m1 answers to whoever wants to lock it (by default that it has no locks); a step called `bad` fails.
  */
 async function bringUp(
   steps: readonly (readonly string[])[],
@@ -30,7 +30,7 @@ async function bringUp(
   const hosts = new StandInHosts((host, script) => {
     if (host === 'm2') asked += 1
     if (host === 'm2') return { outcome: { kind: 'unreachable', reason: `the connection is made, try ${asked}` } }
-    if (!script.includes('muster-lock-holder')) return {}
+    if (!script.includes('muster-lock-holder')) return script === 'bad' ? { outcome: { kind: 'exit', code: 1 } } : {}
     return lockAnswers.shift() ?? { outcome: { kind: 'exit', code: 76 } }
   })
   let looks = 0
@@ -80,6 +80,15 @@ describe('a change', () => {
     const again = [['write', 'more'], ['write', 'more'], ['more']]
     expect((await bringUp(again)).found).toEqual(['blocker m1: file is still missing, though its steps are done'])
     expect((await bringUp([['write'], ['write'], ['more']])).found).toEqual([])
+  })
+
+  it('says so of no step where another one failed', async () => {
+    const again = [
+      ['write', 'bad'],
+      ['write', 'bad'],
+      ['write', 'bad'],
+    ]
+    expect(await bringUp(again)).toMatchObject({ end: 'done', ran: ['m1 write', 'm1 bad'], found: [] })
   })
 
   it('reads facts only once with --yes, because the hosts are locked first', async () => {
