@@ -51,6 +51,7 @@ export const verb: VerbCode = {
 Examples:
   muster job logs 17 -f              the output of a job, until it ends
   muster job logs 17 --rank 3        the output of one rank
+  muster job logs 17 --rank 3 --bundle 1   the same as bundle 1 has it, where several hosts claim the rank
   muster job logs 17 --all           all ranks; > marks what only some of them say
   muster job logs 17 --failed        why it failed
   muster job logs 17 --attempt 1     what it said before it was retried, requeued or preempted
@@ -69,10 +70,18 @@ its own. Lines of --all count as the same if they differ only in numbers.
       ...(follow && isWhole ? ['--follow'] : []),
       ...(attempt !== undefined && isWhole ? ['--attempt'] : []),
     ]
-    if (names.length > 1) throw new MusterError('usage', `${names.join(' and ')} cannot be used together`)
+    // A rank that several hosts claim is read as one of them has it.
+    const isRankOfBundle = names.join() === '--rank,--bundle'
+    if (names.length > 1 && !isRankOfBundle)
+      throw new MusterError('usage', `${names.join(' and ')} cannot be used together`)
     using queue = await readQueue(options, context)
     const isEarlier = attempt !== undefined && attempt !== jobOr(queue, id).attempt
     const job = follow && !isEarlier ? await untilPlaced(queue, id, context) : jobOr(queue, id)
+    if (isRankOfBundle && !hasLaunchedRanks(job))
+      throw new MusterError(
+        'usage',
+        `the bundles of job ${id} are its ranks: --rank and --bundle cannot be used together`,
+      )
     if (all && job.spec.engine !== undefined) return await printEngine(job, options, queue, context)
     if (isWhole) checkHasRanks(job)
     using hosts = await connectHosts(queue.inventory, options, context)
@@ -148,6 +157,9 @@ async function printEngine(job: Job, options: LogOptions, queue: OpenQueue, cont
   return await printAllOfEngine(job, title, readEnd, options, context)
 }
 
+/** Several in a bundle. */
+const hasLaunchedRanks = ({ spec }: Job): boolean => spec.engine === undefined && spec.launch?.ranks !== undefined
+
 /** Of one rank or bundle, piece by piece. */
 async function printOne(
   job: Job,
@@ -159,8 +171,8 @@ async function printOne(
   const { id, spec, attempt } = job
   const isOnHosts = spec.engine === undefined
   const { rank = 0 } = options
-  const isWrapped = isOnHosts && spec.launch?.ranks !== undefined && options.bundle === undefined
-  const wanted = options.bundle ?? rank
+  const isWrapped = hasLaunchedRanks(job) && (options.bundle === undefined || options.rank !== undefined)
+  const wanted = isWrapped ? rank : (options.bundle ?? rank)
   const places = 'places' in job.state ? job.state.places : undefined
   const place = places?.[isOnHosts && !isWrapped ? wanted : 0]
   if (place === undefined)
@@ -181,7 +193,7 @@ async function printOne(
     for (;;) {
       const isLast = !options.follow || hasEnded()
       try {
-        return await findRank(job, queue.store.id, rank, hosts, context.signal)
+        return await findRank(job, queue.store.id, rank, hosts, context.signal, options.bundle)
       } catch (error) {
         if (isLast || !(error instanceof MusterError && error.code === 'usage')) throw error
       }

@@ -18,6 +18,7 @@ import {
   tailPrograms,
 } from '../../scheduler/jobs/ranks.ts'
 import { foldLines, formatRankSet } from '../../scheduler/launch/fold.ts'
+import { rankBounds } from '../../scheduler/launch/rank-bounds.ts'
 import { formatFirstFailure } from '../../scheduler/launch/verdict.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.ts'
 import { painterOf } from '../output/colour.ts'
@@ -232,8 +233,10 @@ const filesOf = ({ spec }: Job, { rank }: Pick<RankRow, 'rank'>): readonly strin
 export type RankPlace = { readonly bundle: number; readonly host: string; readonly files: readonly string[] }
 
 /**
- * Where the output of a rank is. Launchers fill bundles in their order, but an elastic one may give ranks to any bundle: the hosts know.
- * @throws MusterError 'usage' when no host has it or its files were deleted, 'unreachable' when one cannot be asked
+ * Where the output of a rank is: where Muster placed it, or on the host that tells so where the launcher chooses. `chosen`: as this
+ * bundle has it.
+ * @throws MusterError 'usage' when no host has it, several say that they have it, or its files were deleted, 'unreachable' when a
+ * host cannot be asked
  */
 export async function findRank(
   job: Job,
@@ -241,26 +244,63 @@ export async function findRank(
   rank: number,
   hosts: ConnectedHosts,
   signal: AbortSignal,
+  chosen?: number,
 ): Promise<RankPlace> {
   const { state, spec, id } = job
   const places = 'places' in state ? (state.places ?? []) : []
-  const guess = Math.floor(rank / (spec.launch?.ranks ?? 1))
-  const order = places.map((_, bundle) => bundle).sort((one, other) => Number(other === guess) - Number(one === guess))
-  for (const bundle of order) {
-    const host = places[bundle]?.host ?? ''
-    const program = `cd ${JOBS_DIRECTORY}/${bundleKey(storeId, job, bundle)} && [ -f ranks ] && grep -q '^${rank} ' ranks`
-    const result = await hosts.exec(host, program, signal)
-    const { outcome } = result
-    if (outcome.kind !== 'exit')
-      throw new MusterError('unreachable', `${host}: ${reasonOfResult(result, formatOutcome)}`)
-    if (outcome.code === 0) return { bundle, host, files: filesOf(job, { rank }) }
+  const bounds = rankBounds(spec, places.length)
+  const placeOf = (bundle: number) => ({ bundle, host: places[bundle]?.host ?? '', files: filesOf(job, { rank }) })
+  const own = bounds.bundleOf(rank)
+  if (chosen !== undefined) {
+    if (chosen < places.length && bounds.canHave(chosen, rank)) return placeOf(chosen)
+    throw new MusterError('usage', `bundle ${chosen} of job ${id} has no rank ${rank}`)
   }
+  // Rank 0 writes where its bundle does, so there is something to read before it has begun.
+  if (own !== undefined && rank === 0) return placeOf(own)
+  const asked = own === undefined ? [...places.keys()].filter((bundle) => bounds.canHave(bundle, rank)) : [own]
+  const found = await findClaims(job, storeId, rank, asked, hosts, signal)
+  const [bundle] = found
+  if (bundle !== undefined && found.length === 1) return placeOf(bundle)
+  if (found.length > 1) throw claimedError(job, rank, found)
   // What the launcher says while no rank has begun.
-  if (rank === 0) return { bundle: 0, host: places[0]?.host ?? '', files: filesOf(job, { rank }) }
-  const deleted = await hostsWithoutFiles(job, storeId, order, hosts, signal)
+  if (rank === 0) return placeOf(0)
+  const deleted = await hostsWithoutFiles(job, storeId, asked, hosts, signal)
   if (deleted.length > 0) throw deletedError(id, deleted)
   throw new MusterError('usage', `job ${id} has no output of rank ${rank}`, {
     hint: `Ranks: muster job ranks ${id}. What launchers say: muster job logs ${id} --bundle 0.`,
+  })
+}
+
+/** Those of these bundles whose hosts say that they have the rank. @throws MusterError 'unreachable' */
+async function findClaims(
+  job: Job,
+  storeId: string,
+  rank: number,
+  bundles: readonly number[],
+  hosts: ConnectedHosts,
+  signal: AbortSignal,
+): Promise<readonly number[]> {
+  const places = 'places' in job.state ? (job.state.places ?? []) : []
+  const found = await Promise.all(
+    bundles.map(async (bundle) => {
+      const host = places[bundle]?.host ?? ''
+      const program = `cd ${JOBS_DIRECTORY}/${bundleKey(storeId, job, bundle)} && [ -f ranks ] && grep -q '^${rank} ' ranks`
+      const result = await hosts.exec(host, program, signal)
+      const { outcome } = result
+      if (outcome.kind !== 'exit')
+        throw new MusterError('unreachable', `${host}: ${reasonOfResult(result, formatOutcome)}`)
+      return outcome.code === 0 ? [bundle] : []
+    }),
+  )
+  return found.flat()
+}
+
+/** Nothing but the hosts tells which of them has it. */
+function claimedError({ id, state }: Job, rank: number, bundles: readonly number[]): MusterError {
+  const places = 'places' in state ? (state.places ?? []) : []
+  const names = bundles.map((bundle) => `${places[bundle]?.host} (bundle ${bundle})`)
+  return new MusterError('usage', `rank ${rank} of job ${id} is claimed by several hosts: ${names.join(', ')}`, {
+    hint: `Its launcher chose the ranks. Read one of them: muster job logs ${id} --rank ${rank} --bundle ${bundles[0]}.`,
   })
 }
 

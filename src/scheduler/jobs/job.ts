@@ -8,6 +8,7 @@ import { defined } from '../../base/defined.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { HOST_ROLE, type LaunchSpec, REFUSED, type Role, type Said } from '../launch/launcher.ts'
 import type { RankEnd } from '../launch/rank.ts'
+import { rankBounds } from '../launch/rank-bounds.ts'
 import type { Ring } from '../launch/ring.ts'
 import { type Failure, formatFirstFailure, isPortTaken } from '../launch/verdict.ts'
 import type { ResourceRequest, Strategy } from '../model/resources.ts'
@@ -469,8 +470,10 @@ export function failuresOf(spec: JobSpec, { places = [], bundles = [] }: Partial
   if (engine !== undefined) return []
   const requests = requestsOf(spec)
   const names = namesOf(roles, bundles.length)
+  const bounds = rankBounds(spec, bundles.length)
   return bundles.flatMap((bundle, index): readonly Failure[] => {
-    const { ranks = [], said } = bundle
+    const { said } = bundle
+    const ranks = (bundle.ranks ?? []).filter(({ rank }) => bounds.canHave(index, rank))
     const host = places[index]?.host ?? ''
     const last = Math.max(...ranks.map(({ restart }) => restart))
     const failed = ranks

@@ -10,6 +10,7 @@ import { EACH_STAT, READ_STAT } from '../../base/proc-stat.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { lastLines, type RankStream } from '../launch/fold.ts'
 import type { RankEnd } from '../launch/rank.ts'
+import { rankBounds } from '../launch/rank-bounds.ts'
 import { rankFailures } from '../launch/verdict.ts'
 import { type BundleState, failuresOf, isActive, type Job, namesOf } from './job.ts'
 import { bundleKey, parseBundleKey } from './orders.ts'
@@ -72,7 +73,7 @@ const TICKS_PER_S = 100
 /** Ended by INT, KILL or TERM. */
 const SIGNALLED = [130, 137, 143]
 
-/** All ranks in their order. `readings`: by bundle. */
+/** All ranks in their order. `readings`: by bundle. What a host tells of a rank that it cannot have is left out. */
 export function ranksOf(
   { spec, state }: Job,
   readings: ReadonlyMap<number, readonly RankReading[]> = new Map(),
@@ -81,23 +82,21 @@ export function ranksOf(
   const { places, bundles = [] } = state
   const each = spec.launch?.ranks
   const names = namesOf(spec.roles, places.length)
-  const seen = places.map(({ host }, bundle) => ({
-    host,
-    known: bundles[bundle] ?? { kind: 'sent' as const },
-    own: new Map(readings.get(bundle)?.map((reading) => [reading.rank, reading])),
-    ends: lastEnds(bundles[bundle]),
-  }))
+  const bounds = rankBounds(spec, places.length)
+  const seen = places.map(({ host }, bundle) => {
+    const canHave = ({ rank }: { readonly rank: number }) => bounds.canHave(bundle, rank)
+    return {
+      host,
+      known: bundles[bundle] ?? { kind: 'sent' as const },
+      own: new Map(readings.get(bundle)?.flatMap((one) => (canHave(one) ? [[one.rank, one]] : []))),
+      ends: lastEnds(bundles[bundle]?.ranks?.filter(canHave)),
+    }
+  })
   const found = new Set(seen.flatMap(({ ends, own }) => [...ends.keys(), ...own.keys()]))
-  const counts = (spec.roles ?? [{ count: places.length, ranks: each }]).flatMap(({ count, ranks = each }) =>
-    Array.from({ length: count }, () => ranks ?? 1),
-  )
-  let first = 0
   const rows = seen.flatMap(({ host, known, own, ends }, bundle): readonly RankRow[] => {
     if (each === undefined) return [bundleRow(bundle, names[bundle] ?? '', host, known, own.get(bundle))]
-    const count = counts[bundle] ?? each
-    // Launchers fill the bundles in their order unless they say otherwise.
+    const { first, count } = bounds.rangeOf(bundle)
     const expected = Array.from({ length: count }, (_, index) => first + index).filter((rank) => !found.has(rank))
-    first += count
     const here = [...new Set([...ends.keys(), ...own.keys()])]
     const ranks = [...here, ...expected.slice(0, Math.max(0, count - here.length))]
     return ranks.map((rank) => launchedRow(rank, bundle, host, known, ends.get(rank), own.get(rank)))
@@ -114,10 +113,8 @@ export function failedRanks({ spec, state }: Job, rows: readonly RankRow[]): rea
   return failed.length === 0 ? ended : failed
 }
 
-function lastEnds(bundle: BundleState | undefined): ReadonlyMap<number, RankEnd> {
-  return new Map(
-    (bundle?.ranks ?? []).toSorted((one, other) => one.restart - other.restart).map((end) => [end.rank, end]),
-  )
+function lastEnds(ends: readonly RankEnd[] = []): ReadonlyMap<number, RankEnd> {
+  return new Map(ends.toSorted((one, other) => one.restart - other.restart).map((end) => [end.rank, end]))
 }
 
 function launchedRow(
@@ -273,16 +270,19 @@ export function parseRankTails(
   const at = text.indexOf('\n')
   const mark = `\n${text.slice(0, at)} `
   if (!/^\n[0-9a-f]{16} $/.test(mark)) return []
+  const bounds = boundsOf(job)
   const [, ...parts] = text.slice(at, text.endsWith('\n') ? -1 : undefined).split(mark, MOST_RANKS * 2)
   return parts.flatMap((part): readonly RankTail[] => {
     const end = part.indexOf('\n')
     const [key = '', rank = '', how] = part.slice(0, end).split(' ', 3)
     const bundle = bundleOf(key, host, job, storeId)
-    if (bundle === undefined || !/^\d{1,6}$/.test(rank)) return []
+    if (bundle === undefined || !/^\d{1,6}$/.test(rank) || !bounds.canHave(bundle, Number(rank))) return []
     const { lines, isCut } = lastLines(part.slice(end + 1), Math.floor(mostLines / parts.length))
     return [{ rank: Number(rank), lines, isCut: isCut || how === 'cut' }]
   })
 }
+
+const boundsOf = ({ spec, state }: Job) => rankBounds(spec, ('places' in state && state.places?.length) || 0)
 
 /** Of this job, and on this host; undefined: it is not. */
 function bundleOf(key: string, host: string, { id, attempt, state }: Job, storeId: string): number | undefined {
@@ -326,13 +326,14 @@ $1 == m && $2 == "file" { bytes += $3; if ($4 > wrote) wrote = $4; next }
 }
 END { flush() }`
 
-/** By bundle. A host tells of bundles of this job that are on it; other lines are ignored. */
+/** By bundle. A host tells of bundles of this job that are on it, and of ranks that they can have; other lines are ignored. */
 export function parseRankReadings(
   text: string,
   host: string,
   job: Job,
   storeId: string,
 ): ReadonlyMap<number, readonly RankReading[]> {
+  const bounds = boundsOf(job)
   const found = new Map<number, RankReading[]>()
   for (const row of text.split('\n').slice(0, MOST_RANKS * 2)) {
     const [key = '', rank = '', restart = '', pid = '', state = '', ticks = '', waitsIn = '', ...more] = row.split(' ')
@@ -340,6 +341,7 @@ export function parseRankReadings(
     const bundle = bundleOf(key, host, job, storeId)
     if (bundle === undefined) continue
     if (![rank, restart].every((word) => /^\d{1,6}$/.test(word)) || !/^\d{1,10}$/.test(pid)) continue
+    if (!bounds.canHave(bundle, Number(rank))) continue
     if (![ticks, bytes, quiet].every((word) => /^\d{1,15}$/.test(word))) continue
     const line = words.join(' ').slice(0, MOST_LINE)
     getOrMake(found, bundle, () => []).push({

@@ -133,6 +133,11 @@ export interface Launcher {
   endpoint?(gang: LaunchedGang): string | undefined
   /** The rank to which each rank sends in a ring all-reduce; undefined, or without it: nothing follows the order of bundles. */
   ringDirection?(options: LaunchSpec['options'], request: ResourceRequest): RingDirection | undefined
+  /**
+   * The launcher chooses which bundle has which ranks. Without it, the first bundle has the first ranks, the second one those that
+   * follow, and so on.
+   */
+  choosesRanks?(options: LaunchSpec['options']): boolean
   /** What a person types to start the same without Muster; undefined: what `next` starts on each host. */
   byHand?(gang: LaunchedGang): readonly HandLine[]
   /** Undefined: it cannot run as one program of an engine. */

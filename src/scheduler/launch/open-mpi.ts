@@ -59,7 +59,7 @@ function words({ gang: { bundles, spec }, network }: MpiRun): string {
       ? []
       : [['btl_tcp_if_include', network] as const, ['oob_tcp_if_include', network] as const]),
   ]
-  return `-np ${ranks} -H ${shellQuote(hosts)} --map-by slot --bind-to ${bind}${mca(pairs)}`
+  return `-np ${ranks} -H ${shellQuote(hosts)} --map-by slot --rank-by slot --bind-to ${bind}${mca(pairs)}`
 }
 
 /** Each rank takes the first port that is free in them: jobs that begin together begin their search in different places. */

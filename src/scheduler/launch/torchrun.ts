@@ -48,7 +48,9 @@ export const torchrun: Launcher = {
       throw new MusterError('usage', `--elastic ${elastic} does not allow the ${bundles} bundles of the job`)
     return { roles: [{ name: HOST_ROLE, count: bundles, request }], ranks: procsOf(options, request.gpuCount) }
   },
-  // NCCL sends to the next rank, gloo (allreduce.cc) to the previous one. With --elastic, c10d chooses the ranks.
+  // By c10d.
+  choosesRanks: ({ elastic }) => elastic !== undefined,
+  // NCCL sends to the next rank, gloo (allreduce.cc) to the previous one.
   ringDirection: ({ elastic }, { gpuCount }) =>
     elastic !== undefined ? undefined : gpuCount > 0 ? 'next' : 'previous',
   next(gang, bundle) {

@@ -19,6 +19,17 @@ if rank == 2: raise ValueError("bad batch")
 MPI.COMM_WORLD.Barrier()
 `
 
+/** On m2, rank 2 pretends that its host has ranks 0 and 1 as well, and that rank 1 failed. */
+const LIAR = `cd "$MUSTER_DIRECTORY"
+if [ "$RANK" = 2 ]; then
+  printf '0 9 1\\n1 9 1\\n' >>ranks
+  echo lie >>out
+  echo lie >rank.1
+  echo "rank 1 9 5 1.0 lie" >say
+fi
+echo "real $RANK"
+until [ -e ~/over ]; do sleep 0.05; done`
+
 describe.skipIf(!canRun)('ranks of a launched job', { timeout: 120_000 }, () => {
   let lab: Lab
   let queue: LabQueue
@@ -66,5 +77,21 @@ describe.skipIf(!canRun)('ranks of a launched job', { timeout: 120_000 }, () => 
       /^==> rank 2 on m2: failed, exit 1 <==\nbegin\n[\s\S]*ValueError: bad batch\n$/,
     )
     expect((await queue.job('logs', id, '--bundle', '0')).stderr).toContain('MPI_ABORT was invoked on rank 2')
+  })
+
+  it('are read from the host that has them, although another one says that it has them and that they failed', async () => {
+    const id = await queue.submit(...['--launch', 'mpi', '--bundles', '2', '--slots', '2', '--', LIAR])
+    const { ended } = queue.work()
+    const read = async (...args: readonly string[]) => (await queue.job('logs', id, ...args)).stdout
+    await waitUntil(async () => (await read('--all')).includes('0-3  real 0'), 'the output of four ranks')
+    const states = (await ranks(id)).map(({ rank, host, state }) => `${rank} ${host} ${state}`)
+    expect(states).toEqual(['0 m1 running', '1 m1 running', '2 m2 running', '3 m2 running'])
+    expect(await read('--rank', '0')).toBe('real 0\n')
+    expect(await read('--rank', '1')).toBe('real 1\n')
+    expect(await read('--all')).toBe('  0-3  real 0\n')
+    for (const host of lab.hosts) await host.exec('touch over')
+    expect(await ended).toEqual([0, null])
+    expect((await ranks(id)).map(({ state }) => state)).toEqual(['done', 'done', 'done', 'done'])
+    expect(await ranks(id, '--failed')).toEqual([])
   })
 })

@@ -1,8 +1,8 @@
 /** `muster job logs --all`, with hosts that answer more than they were asked for. */
 import { Writable } from 'node:stream'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { ConnectedHosts } from '../../../../src/cli/job/hosts.ts'
-import { printAll } from '../../../../src/cli/job/rank-logs.ts'
+import { findRank, printAll } from '../../../../src/cli/job/rank-logs.ts'
 import type { Job } from '../../../../src/scheduler/jobs/job.ts'
 import { bundleKey } from '../../../../src/scheduler/jobs/orders.ts'
 import { testJob } from '../../../support/test-job.ts'
@@ -110,4 +110,42 @@ it('folds no more than a million lines, the last ones of each rank', async () =>
   expect(messages).toBe(
     'muster: only the end is read of rank 0-1: at most 4.0 MiB a file, and 1000000 lines of all ranks\n',
   )
+})
+
+describe('the output of one rank', () => {
+  /** Hosts whose jobs have these ranks in their file; what was asked of them. */
+  const hostsWith = (ranks: Readonly<Record<string, readonly number[]>>) => {
+    const asked: string[] = []
+    const hosts = {
+      async exec(host: string, program: string) {
+        asked.push(host)
+        const code = ranks[host]?.some((rank) => program.includes(`'^${rank} '`)) ? 0 : 1
+        return { outcome: { kind: 'exit', code }, stdout: new Uint8Array(), stderr: new Uint8Array(), durationMs: 0 }
+      },
+    } as unknown as ConnectedHosts
+    return { hosts, asked }
+  }
+  const { signal } = new AbortController()
+
+  it('is read where Muster placed the rank, whatever other hosts say', async () => {
+    const job = jobOf(2)
+    const { hosts, asked } = hostsWith({ m1: [2, 3], m2: [0, 1, 2] })
+    expect(await findRank(job, STORE, 0, hosts, signal)).toEqual({ bundle: 0, host: 'm1', files: ['out', 'err'] })
+    expect(await findRank(job, STORE, 2, hosts, signal)).toEqual({ bundle: 1, host: 'm2', files: ['rank.2'] })
+    for (const rank of [1, 3, 4])
+      await expect(findRank(job, STORE, rank, hosts, signal)).rejects.toThrow(`no output of rank ${rank}`)
+    expect(asked).toEqual(['m2', 'm1', 'm2'])
+  })
+
+  it('is not chosen from several hosts that say that they have the rank, where the launcher chose', async () => {
+    const { spec, ...rest } = jobOf(2)
+    const launch = { kind: 'torchrun', options: { elastic: '1:2' }, ports: [46_000, 46_999], ranks: 2 } as const
+    const job = { ...rest, spec: { ...spec, launch } }
+    expect(await findRank(job, STORE, 1, hostsWith({ m2: [0, 1] }).hosts, signal)).toMatchObject({ host: 'm2' })
+    await expect(findRank(job, STORE, 1, hostsWith({ m1: [1], m2: [0, 1] }).hosts, signal)).rejects.toMatchObject({
+      message: 'rank 1 of job 7 is claimed by several hosts: m1 (bundle 0), m2 (bundle 1)',
+      hint: 'Its launcher chose the ranks. Read one of them: muster job logs 7 --rank 1 --bundle 0.',
+    })
+    await expect(findRank(job, STORE, 4, hostsWith({ m2: [4] }).hosts, signal)).rejects.toThrow('no output of rank 4')
+  })
 })

@@ -97,6 +97,27 @@ describe('ranks from the state of a job', () => {
     expect(ranksOf(job, new Map([[0, [reading]]]))).toMatchObject([{ state: 'running', restart: 1, reading }])
   })
 
+  it('are those of their own bundles: a host that tells of a rank of another host is not believed', () => {
+    const ends = [0, 2, 3].map((rank) => ({ rank, restart: 9, code: rank === 2 ? 0 : 1, endedMs: 1, text: 'evil' }))
+    const job = jobOf(2, BEGUN, { ...BEGUN, ranks: ends })
+    const readings = [0, 1, 3].map((rank) => ({ rank, restart: 9, bytes: 1, quietS: 0, step: 666 }))
+    const rows = ranksOf(job, new Map([[1, readings]]))
+    expect(rows).toMatchObject([
+      { rank: 0, host: 'm1', state: 'running', restart: 0 },
+      { rank: 1, host: 'm1', state: 'running', restart: 0 },
+      { rank: 2, host: 'm2', state: 'done' },
+      { rank: 3, host: 'm2', state: 'failed', text: 'evil' },
+    ])
+    expect(rows.slice(0, 2).map(({ reading }) => reading)).toEqual([undefined, undefined])
+    expect(failedRanks(job, rows).map(({ title, host }) => `${title} on ${host}`)).toEqual(['rank 3 on m2'])
+  })
+
+  it('are not those of another bundle where a launcher starts one in each', () => {
+    const job = jobOf(undefined, BEGUN, { ...BEGUN, ranks: [{ rank: 0, restart: 0, code: 1 }] })
+    expect(failedRanks(job, ranksOf(job))).toEqual([])
+    expect(rowOf(job).map(([, , state]) => state)).toEqual(['running', 'running'])
+  })
+
   it('are the bundles themselves where a launcher starts one in each', () => {
     const ended: BundleState = { kind: 'ended', end: { kind: 'exit', code: 1 }, said: { why: 'no such file' } }
     expect(ranksOf(jobOf(undefined, BEGUN, ended))).toMatchObject([
@@ -231,6 +252,33 @@ describe('ranks read from a host', () => {
         ],
       ],
     ])
+  })
+
+  it('are those that their bundle can have, however the ranks are shared out', () => {
+    const whole = jobOf(2, BEGUN, BEGUN, BEGUN)
+    const roles = [2, 1].map((ranks, index) => ({ name: 'host', count: index + 1, request: whole.spec.request, ranks }))
+    const job: Job = { ...whole, spec: { ...whole.spec, roles } }
+    const [one, two, three] = [0, 1, 2].map((bundle) => bundleKey(STORE, job, bundle))
+    const mark = '0123456789abcdef'
+    const toldBy = (host: string, key = '') => {
+      const all = [0, 1, 2, 3, 4]
+      const readings = parseRankReadings(
+        all.map((rank) => `${key} ${rank} 0 12 R 1 0 10 2 7 fine`).join('\n'),
+        host,
+        job,
+        STORE,
+      )
+      const text = `${mark}\n${all.map((rank) => `${mark} ${key} ${rank} whole\nevil\n\n`).join('')}`
+      const tails = parseRankTails(text, host, job, STORE, 100)
+      return [[...readings.values()].flat().map(({ rank }) => rank), tails.map(({ rank }) => rank)]
+    }
+    expect(toldBy('m1', one)).toEqual([
+      [0, 1],
+      [0, 1],
+    ])
+    expect(toldBy('m2', two)).toEqual([[2], [2]])
+    expect(toldBy('m3', three)).toEqual([[3], [3]])
+    expect(toldBy('m2', three)).toEqual([[], []])
   })
 
   it.for([

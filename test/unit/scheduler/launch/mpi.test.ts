@@ -45,7 +45,7 @@ describe('mpi', () => {
     const { spec, ...gang } = gangOf()
     const command = commandOf({ ...gang, spec: { ...spec, options: { export: 'A_B C' } } }, 0)
     expect(command).toContain(
-      "-np 5 -H 10.81.0.1:3,10.81.0.2:2 --map-by slot --bind-to none --mca pml ob1 --mca btl '^openib'",
+      "-np 5 -H 10.81.0.1:3,10.81.0.2:2 --map-by slot --rank-by slot --bind-to none --mca pml ob1 --mca btl '^openib'",
     )
     expect(command).toContain('--mca btl_tcp_if_include 10.81.0.0/16 --mca oob_tcp_if_include 10.81.0.0/16 -x A_B -x C')
     expect(command).toContain(
@@ -118,7 +118,7 @@ describe('mpi', () => {
       {
         host: 'm1',
         command:
-          "mpirun -np 5 -H 10.81.0.1:3,10.81.0.2:2 --map-by slot --bind-to none --mca pml ob1 --mca btl '^openib' --mca btl_tcp_if_include 10.9.0.0/16 --mca oob_tcp_if_include 10.9.0.0/16 -x PATH -x LD_LIBRARY_PATH -x NCCL_DEBUG=INFO ./solver --steps 3",
+          "mpirun -np 5 -H 10.81.0.1:3,10.81.0.2:2 --map-by slot --rank-by slot --bind-to none --mca pml ob1 --mca btl '^openib' --mca btl_tcp_if_include 10.9.0.0/16 --mca oob_tcp_if_include 10.9.0.0/16 -x PATH -x LD_LIBRARY_PATH -x NCCL_DEBUG=INFO ./solver --steps 3",
       },
     ])
     expect(linesByHand(mpi, gangOf([{}, {}], { mpi: 'mpich' }))).toEqual([
