@@ -16,6 +16,7 @@ import { type DeviceHold, holdsOf, packHosts } from '../../scheduler/jobs/packin
 import { failedRanks, ranksOf } from '../../scheduler/jobs/ranks.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
 import { continueStudy, stopStudy } from '../../scheduler/jobs/study-change.ts'
+import { rankBounds } from '../../scheduler/launch/rank-bounds.ts'
 import type { Cluster } from '../../scheduler/model/cluster.ts'
 import { WorkloadMix } from '../../scheduler/model/mix.ts'
 import type { Gang } from '../../scheduler/model/resources.ts'
@@ -79,7 +80,8 @@ function logOf(job: Job, { store }: OpenQueue): JobDetails['log'] {
   if (places.length > 0 && job.spec.engine !== undefined) return { job: job.id, attempt: job.attempt }
   // What a launcher starts in bundles has files of its own there.
   const [failed] = job.spec.launch?.ranks === undefined ? failedRanks(job, ranksOf(job)) : []
-  const { bundle, title } = failed ?? { bundle: 0, title: 'rank 0' }
+  const first = rankBounds(job.spec, places.length).isChosen ? 'bundle 0' : 'rank 0'
+  const { bundle, title } = failed ?? { bundle: 0, title: first }
   const host = places[bundle]?.host
   if (host === undefined) return undefined
   const directory = `${JOBS_DIRECTORY}/${bundleKey(store.id, job, bundle)}`

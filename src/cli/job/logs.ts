@@ -17,14 +17,18 @@ import { type OpenQueue, readQueue } from './open-queue.ts'
 import {
   bundleFiles,
   deletedError,
+  findPlaces,
   findRank,
   hostsWithoutFiles,
   OutputTail,
+  placeWords,
   printAll,
   printAllOfEngine,
   printFailed,
+  RankOutput,
+  type RankPlace,
 } from './rank-logs.ts'
-import { checkHasRanks } from './ranks.ts'
+import { checkHasRanks, claimText } from './ranks.ts'
 import { jobOr } from './show.ts'
 
 type LogOptions = GlobalOptions & {
@@ -51,7 +55,6 @@ export const verb: VerbCode = {
 Examples:
   muster job logs 17 -f              the output of a job, until it ends
   muster job logs 17 --rank 3        the output of one rank
-  muster job logs 17 --rank 3 --bundle 1   the same as bundle 1 has it, where several hosts claim the rank
   muster job logs 17 --all           all ranks; > marks what only some of them say
   muster job logs 17 --failed        why it failed
   muster job logs 17 --attempt 1     what it said before it was retried, requeued or preempted
@@ -70,18 +73,10 @@ its own. Lines of --all count as the same if they differ only in numbers.
       ...(follow && isWhole ? ['--follow'] : []),
       ...(attempt !== undefined && isWhole ? ['--attempt'] : []),
     ]
-    // A rank that several hosts claim is read as one of them has it.
-    const isRankOfBundle = names.join() === '--rank,--bundle'
-    if (names.length > 1 && !isRankOfBundle)
-      throw new MusterError('usage', `${names.join(' and ')} cannot be used together`)
+    if (names.length > 1) throw new MusterError('usage', `${names.join(' and ')} cannot be used together`)
     using queue = await readQueue(options, context)
     const isEarlier = attempt !== undefined && attempt !== jobOr(queue, id).attempt
     const job = follow && !isEarlier ? await untilPlaced(queue, id, context) : jobOr(queue, id)
-    if (isRankOfBundle && !hasLaunchedRanks(job))
-      throw new MusterError(
-        'usage',
-        `the bundles of job ${id} are its ranks: --rank and --bundle cannot be used together`,
-      )
     if (all && job.spec.engine !== undefined) return await printEngine(job, options, queue, context)
     if (isWhole) checkHasRanks(job)
     using hosts = await connectHosts(queue.inventory, options, context)
@@ -157,9 +152,6 @@ async function printEngine(job: Job, options: LogOptions, queue: OpenQueue, cont
   return await printAllOfEngine(job, title, readEnd, options, context)
 }
 
-/** Several in a bundle. */
-const hasLaunchedRanks = ({ spec }: Job): boolean => spec.engine === undefined && spec.launch?.ranks !== undefined
-
 /** Of one rank or bundle, piece by piece. */
 async function printOne(
   job: Job,
@@ -171,8 +163,8 @@ async function printOne(
   const { id, spec, attempt } = job
   const isOnHosts = spec.engine === undefined
   const { rank = 0 } = options
-  const isWrapped = hasLaunchedRanks(job) && (options.bundle === undefined || options.rank !== undefined)
-  const wanted = isWrapped ? rank : (options.bundle ?? rank)
+  const isWrapped = isOnHosts && spec.launch?.ranks !== undefined && options.bundle === undefined
+  const wanted = options.bundle ?? rank
   const places = 'places' in job.state ? job.state.places : undefined
   const place = places?.[isOnHosts && !isWrapped ? wanted : 0]
   if (place === undefined)
@@ -193,43 +185,67 @@ async function printOne(
     for (;;) {
       const isLast = !options.follow || hasEnded()
       try {
-        return await findRank(job, queue.store.id, rank, hosts, context.signal, options.bundle)
+        const found = await findRank(job, queue.store.id, rank, hosts, context.signal)
+        if (isLast || found[0]?.isClaimed !== false) return found
       } catch (error) {
         if (isLast || !(error instanceof MusterError && error.code === 'usage')) throw error
       }
       await sleep(CHECK_MS, undefined, { signal: context.signal })
     }
   }
-  const found = isWrapped ? await find() : { bundle: wanted, host: place.host, files: ['out', 'err'] }
-  const output =
+  const output = new RankOutput(({ host, files, bundle }) =>
     readLog === undefined
-      ? new OutputTail(found.files, bundleFiles(hosts, found.host, bundleKey(queue.store.id, job, found.bundle)))
+      ? new OutputTail(files, bundleFiles(hosts, host, bundleKey(queue.store.id, job, bundle)))
       : // An engine keeps both in one.
         new OutputTail(['out'], async (piece, signal) => {
           const read = await readLog(piece, hosts.ops, signal)
           if (read === NO_FILES) throw deletedError(id, [placeTitle(place.host)])
           return read
-        })
-  const write = (name: string, text: string) => {
+        }),
+  )
+  output.add(isWrapped ? await find() : [{ bundle: wanted, host: place.host, files: ['out', 'err'] }])
+  const [only, ...others] = output.places
+  const words = only && others.length === 0 ? placeWords(rank, only) : undefined
+  if (words !== undefined && !options.json) context.stderr.write(`muster: ${words}\n`)
+  let last = others.length === 0 ? only : undefined
+  let isLineEnded = true
+  const write = (from: RankPlace, name: string, text: string) => {
+    if (text === '') return
+    const { host } = from
     if (options.json) {
       const stream = name === 'err' ? 'err' : 'out'
-      if (text !== '') context.stdout.write(jsonLine({ type: 'output', job: id, attempt, stream, text }, context))
+      const where = readLog === undefined ? { host } : {}
+      context.stdout.write(jsonLine({ type: 'output', job: id, attempt, ...where, stream, text }, context))
       return
     }
     const stream = name === 'err' ? context.stderr : context.stdout
+    if (from !== last) {
+      const claims = claimText({ claimedBy: output.places.map((one) => one.host) })
+      stream.write(`${isLineEnded ? '' : '\n'}==> rank ${rank} on ${host}${claims} <==\n`)
+    }
+    last = from
+    isLineEnded = text.endsWith('\n')
     stream.write(text)
   }
   let isSilent = true
   for (;;) {
     // Checked before reading, so that everything it wrote before it ended is read.
     const isLast = !options.follow || hasEnded()
+    if (options.follow && isWrapped && output.isOpen)
+      output.add(await findPlaces(job, queue.store.id, rank, hosts, context.signal))
     if (await output.read(write, context.signal)) isSilent = false
     else if (isLast) break
     else await sleep(CHECK_MS, undefined, { signal: context.signal })
   }
   const now = jobOr(queue, id)
   if (isSilent && readLog === undefined && now.attempt === attempt) {
-    const deleted = await hostsWithoutFiles(now, queue.store.id, [found.bundle], hosts, context.signal)
+    const deleted = await hostsWithoutFiles(
+      now,
+      queue.store.id,
+      output.places.map(({ bundle }) => bundle),
+      hosts,
+      context.signal,
+    )
     if (deleted.length > 0) throw deletedError(id, deleted)
   }
   return EXIT.ok

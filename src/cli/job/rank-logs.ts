@@ -16,14 +16,16 @@ import {
   type RankTail,
   ranksOf,
   tailPrograms,
+  toldApart,
 } from '../../scheduler/jobs/ranks.ts'
-import { foldLines, formatRankSet } from '../../scheduler/launch/fold.ts'
+import { foldLines, formatRankSet, formatRanksOf, type RankClaim } from '../../scheduler/launch/fold.ts'
 import { rankBounds } from '../../scheduler/launch/rank-bounds.ts'
 import { formatFirstFailure } from '../../scheduler/launch/verdict.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.ts'
 import { painterOf } from '../output/colour.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import type { ConnectedHosts } from './hosts.ts'
+import { claimText } from './ranks.ts'
 
 /** Of a file that is read whole; what is read of all ranks together has limits as well. */
 const MOST_RANK_BYTES = 4 * 1024 * 1024
@@ -81,7 +83,7 @@ export async function printAll(
 ): Promise<number> {
   const limits = `at most ${formatBytes(shareOf(job))} a file, and ${MOST_LINES} lines of all ranks`
   const read = await readTails(job, storeId, hosts, context.signal)
-  const places = 'places' in job.state ? (job.state.places ?? []) : []
+  const places = placesOf(job)
   const quiet = places.flatMap(({ host }, bundle) => (read.silent.has(host) ? [bundle] : []))
   const deleted = await hostsWithoutFiles(job, storeId, quiet, hosts, context.signal)
   if (deleted.length > 0 && read.tails.length + read.troubles.size === 0) throw deletedError(job.id, deleted)
@@ -130,13 +132,13 @@ function printFolded({ tails, troubles }: Tails, limits: string, options: Global
   const { stdout, stderr } = context
   const paint = painterOf(options, context)
   const folded = foldLines(tails)
-  const labels = folded.map(({ ranks }) => formatRankSet(ranks))
+  const labels = folded.map(formatRanksOf)
   const width = Math.min(
     MOST_LABEL,
     labels.reduce((most, { length }) => Math.max(most, length), 0),
   )
-  for (const [index, { text, ranks, isOdd }] of folded.entries()) {
-    if (options.json) stdout.write(jsonLine({ type: 'line', ranks, isOdd, text }, context))
+  for (const [index, { text, ranks, claims, isOdd }] of folded.entries()) {
+    if (options.json) stdout.write(jsonLine({ type: 'line', ranks, ...claimsJson(claims), isOdd, text }, context))
     else {
       const line = `${isOdd ? '>' : ' '} ${(labels[index] ?? '').padEnd(width)}  ${printable(text)}`
       stdout.write(`${isOdd && paint ? paint('yellow', line) : line}\n`)
@@ -146,9 +148,17 @@ function printFolded({ tails, troubles }: Tails, limits: string, options: Global
   if (cut.length > 0) {
     stderr.write(`muster: only the end is read of rank ${formatRankSet(cut)}: ${limits}\n`)
   }
+  const claimed = tails.filter(({ claimedBy }) => claimedBy !== undefined)
+  if (claimed.length > 0) {
+    const ranks = [...new Set(claimed.map(({ rank }) => rank))].toSorted((one, other) => one - other)
+    const names = foldHostSet([...new Set(claimed.map(({ claimedBy = '' }) => claimedBy))])
+    stderr.write(`muster: claimed by several of ${names}: rank ${formatRankSet(ranks)}\n`)
+  }
   for (const [host, why] of troubles) stderr.write(`muster: ${host}: ${printable(why)}\n`)
   return troubles.size === 0 ? EXIT.ok : EXIT.unreachable
 }
+
+const claimsJson = (claims: readonly RankClaim[]) => (claims.length === 0 ? {} : { claims })
 
 /** On a host, or on all of them. */
 const countFiles = (job: Job, host?: string): number =>
@@ -182,7 +192,7 @@ async function readTails(job: Job, storeId: string, hosts: ConnectedHosts, signa
     tails.push(...own)
   }
   await Promise.all([...tailPrograms(job, storeId, shareOf(job))].map(read))
-  return { tails, troubles, silent }
+  return { tails: toldApart(tails), troubles, silent }
 }
 
 /** The end of what each rank wrote that failed, the likely cause first. */
@@ -206,8 +216,11 @@ export async function printFailed(
   if (shown.length > 0 && shown.every(({ host }) => deleted.has(host))) throw deletedError(job.id, [...deleted])
   if (deleted.size > 0) stderr.write(`muster: ${deletedWords(job.id, [...deleted])}\n`)
   for (const row of shown.filter(({ host }) => !deleted.has(host))) {
-    const { rank, title, host, bundle, state, code } = row
-    if (!json) stdout.write(`==> ${title} on ${host}: ${state}${code === undefined ? '' : `, exit ${code}`} <==\n`)
+    const { rank, title, host, bundle, state, code, claimedBy } = row
+    if (!json)
+      stdout.write(
+        `==> ${title} on ${host}: ${state}${code === undefined ? '' : `, exit ${code}`}${claimText(row)} <==\n`,
+      )
     const program = `cd ${JOBS_DIRECTORY}/${bundleKey(storeId, job, bundle)} && for f in ${filesOf(job, row).join(' ')}; do [ ! -f $f ] || tail -c ${FAILED_BYTES} $f; done`
     const result = await hosts.exec(host, program, signal)
     if (result.outcome.kind !== 'exit') {
@@ -216,7 +229,7 @@ export async function printFailed(
     }
     const text = printableLines(Buffer.from(result.stdout).toString())
     if (json) {
-      stdout.write(jsonLine({ type: 'failed', job: job.id, rank, title, host, state, code, text }, context))
+      stdout.write(jsonLine({ type: 'failed', job: job.id, rank, title, host, claimedBy, state, code, text }, context))
       continue
     }
     stdout.write(text === '' || text.endsWith('\n') ? text : `${text}\n`)
@@ -230,13 +243,46 @@ export async function printFailed(
 const filesOf = ({ spec }: Job, { rank }: Pick<RankRow, 'rank'>): readonly string[] =>
   spec.launch?.ranks === undefined || rank === 0 ? ['out', 'err'] : [`rank.${rank}`]
 
-export type RankPlace = { readonly bundle: number; readonly host: string; readonly files: readonly string[] }
+export type RankPlace = {
+  readonly bundle: number
+  readonly host: string
+  readonly files: readonly string[]
+  /** Where the launcher chooses: whether its host says that the rank is there. Undefined: Muster placed it there. */
+  readonly isClaimed?: boolean
+}
+
+/** For people, where a host has to be believed. */
+export function placeWords(rank: number, { host, isClaimed }: RankPlace): string | undefined {
+  if (isClaimed === undefined) return undefined
+  return isClaimed
+    ? `rank ${rank} as ${host} has it: its launcher chose the ranks`
+    : `no host has rank ${rank}: this is what the launcher says on ${host}`
+}
 
 /**
- * Where the output of a rank is: where Muster placed it, or on the host that tells so where the launcher chooses. `chosen`: as this
- * bundle has it.
- * @throws MusterError 'usage' when no host has it, several say that they have it, or its files were deleted, 'unreachable' when a
- * host cannot be asked
+ * Where the output of a rank is: where Muster placed it, or on each host that says that it has it where the launcher chooses. Empty:
+ * it has not begun, or there is no such rank.
+ * @throws MusterError 'unreachable' when a host cannot be asked
+ */
+export async function findPlaces(
+  job: Job,
+  storeId: string,
+  rank: number,
+  hosts: ConnectedHosts,
+  signal: AbortSignal,
+): Promise<readonly RankPlace[]> {
+  const bounds = boundsOf(job)
+  const own = bounds.bundleOf(rank)
+  // Rank 0 writes where its bundle does, so there is something to read before it has begun.
+  if (own !== undefined && rank === 0) return [placeOf(job, rank, own)]
+  const asked = own === undefined ? bundlesOf(job).filter((bundle) => bounds.canHave(bundle, rank)) : [own]
+  const found = await findClaims(job, storeId, rank, asked, hosts, signal)
+  return found.map((bundle) => ({ ...placeOf(job, rank, bundle), ...(bounds.isChosen ? { isClaimed: true } : {}) }))
+}
+
+/**
+ * The same; what the launcher says while no host has rank 0.
+ * @throws MusterError 'usage' when no host has it or its files were deleted, 'unreachable' when a host cannot be asked
  */
 export async function findRank(
   job: Job,
@@ -244,32 +290,29 @@ export async function findRank(
   rank: number,
   hosts: ConnectedHosts,
   signal: AbortSignal,
-  chosen?: number,
-): Promise<RankPlace> {
-  const { state, spec, id } = job
-  const places = 'places' in state ? (state.places ?? []) : []
-  const bounds = rankBounds(spec, places.length)
-  const placeOf = (bundle: number) => ({ bundle, host: places[bundle]?.host ?? '', files: filesOf(job, { rank }) })
-  const own = bounds.bundleOf(rank)
-  if (chosen !== undefined) {
-    if (chosen < places.length && bounds.canHave(chosen, rank)) return placeOf(chosen)
-    throw new MusterError('usage', `bundle ${chosen} of job ${id} has no rank ${rank}`)
-  }
-  // Rank 0 writes where its bundle does, so there is something to read before it has begun.
-  if (own !== undefined && rank === 0) return placeOf(own)
-  const asked = own === undefined ? [...places.keys()].filter((bundle) => bounds.canHave(bundle, rank)) : [own]
-  const found = await findClaims(job, storeId, rank, asked, hosts, signal)
-  const [bundle] = found
-  if (bundle !== undefined && found.length === 1) return placeOf(bundle)
-  if (found.length > 1) throw claimedError(job, rank, found)
-  // What the launcher says while no rank has begun.
-  if (rank === 0) return placeOf(0)
-  const deleted = await hostsWithoutFiles(job, storeId, asked, hosts, signal)
+): Promise<readonly RankPlace[]> {
+  const { id } = job
+  const places = await findPlaces(job, storeId, rank, hosts, signal)
+  if (places.length > 0) return places
+  if (rank === 0) return [launcherPlace(job)]
+  const deleted = await hostsWithoutFiles(job, storeId, bundlesOf(job), hosts, signal)
   if (deleted.length > 0) throw deletedError(id, deleted)
   throw new MusterError('usage', `job ${id} has no output of rank ${rank}`, {
     hint: `Ranks: muster job ranks ${id}. What launchers say: muster job logs ${id} --bundle 0.`,
   })
 }
+
+/** What the launcher says while no rank has begun. */
+export const launcherPlace = (job: Job): RankPlace => ({ ...placeOf(job, 0, 0), isClaimed: false })
+
+const placesOf = ({ state }: Job) => ('places' in state ? (state.places ?? []) : [])
+const bundlesOf = (job: Job): readonly number[] => [...placesOf(job).keys()]
+const boundsOf = (job: Job) => rankBounds(job.spec, placesOf(job).length)
+const placeOf = (job: Job, rank: number, bundle: number): RankPlace => ({
+  bundle,
+  host: placesOf(job)[bundle]?.host ?? '',
+  files: filesOf(job, { rank }),
+})
 
 /** Those of these bundles whose hosts say that they have the rank. @throws MusterError 'unreachable' */
 async function findClaims(
@@ -280,7 +323,7 @@ async function findClaims(
   hosts: ConnectedHosts,
   signal: AbortSignal,
 ): Promise<readonly number[]> {
-  const places = 'places' in job.state ? (job.state.places ?? []) : []
+  const places = placesOf(job)
   const found = await Promise.all(
     bundles.map(async (bundle) => {
       const host = places[bundle]?.host ?? ''
@@ -293,15 +336,6 @@ async function findClaims(
     }),
   )
   return found.flat()
-}
-
-/** Nothing but the hosts tells which of them has it. */
-function claimedError({ id, state }: Job, rank: number, bundles: readonly number[]): MusterError {
-  const places = 'places' in state ? (state.places ?? []) : []
-  const names = bundles.map((bundle) => `${places[bundle]?.host} (bundle ${bundle})`)
-  return new MusterError('usage', `rank ${rank} of job ${id} is claimed by several hosts: ${names.join(', ')}`, {
-    hint: `Its launcher chose the ranks. Read one of them: muster job logs ${id} --rank ${rank} --bundle ${bundles[0]}.`,
-  })
 }
 
 const PIECE_BYTES = 256 * 1024
@@ -345,5 +379,43 @@ export class OutputTail {
       write(name, printableLines(text))
     }
     return count > 0
+  }
+}
+
+/** The output of a rank from all places where it may be. */
+export class RankOutput {
+  readonly #tailOf: (place: RankPlace) => OutputTail
+  readonly #sources = new Map<number, { readonly place: RankPlace; readonly tail: OutputTail }>()
+
+  constructor(tailOf: (place: RankPlace) => OutputTail) {
+    this.#tailOf = tailOf
+  }
+
+  get places(): readonly RankPlace[] {
+    return [...this.#sources.values()].map(({ place }) => place)
+  }
+
+  /** Where the launcher chooses, another host may say at any time that it has the rank. */
+  get isOpen(): boolean {
+    return this.places.every(({ isClaimed }) => isClaimed !== undefined)
+  }
+
+  /** Of each bundle once; false: all were known. */
+  add(places: readonly RankPlace[]): boolean {
+    const more = places.filter(({ bundle }) => !this.#sources.has(bundle))
+    for (const place of more) this.#sources.set(place.bundle, { place, tail: this.#tailOf(place) })
+    return more.length > 0
+  }
+
+  /** As `OutputTail`, of all places at once. @throws MusterError 'unreachable' when one cannot be read, once the others were */
+  async read(write: (place: RankPlace, name: string, text: string) => void, signal: AbortSignal): Promise<boolean> {
+    const sources = [...this.#sources.values()].map((source) => ({ ...source, parts: [] as [string, string][] }))
+    const reads = await Promise.allSettled(
+      sources.map(({ tail, parts }) => tail.read((name, text) => parts.push([name, text]), signal)),
+    )
+    for (const { place, parts } of sources) for (const [name, text] of parts) write(place, name, text)
+    const failed = reads.find((read) => read.status === 'rejected')
+    if (failed !== undefined) throw failed.reason
+    return reads.some((read) => read.status === 'fulfilled' && read.value)
   }
 }

@@ -2,6 +2,7 @@
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { clip } from '../../base/text-width.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
 import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
@@ -101,17 +102,31 @@ const MOST_LINE = 80
 
 /** A table of ranks. */
 export function formatRanks(rows: readonly RankRow[], out: TableOutput): string {
-  const cells = rows.map(({ title, host, state, restart, code, text, reading }) => [
-    title.replace(/^rank /, ''),
-    host,
-    state === 'failed' || state === 'stopped' ? `${state}${code === undefined ? '' : `, exit ${code}`}` : state,
-    restart === 0 ? '' : String(restart),
-    reading?.step === undefined ? '' : String(reading.step),
-    state === 'running' && reading !== undefined ? `${reading.quietS} s` : '',
-    out.isTTY === true ? clip(printable(text ?? reading?.line ?? ''), MOST_LINE) : (text ?? reading?.line ?? ''),
-  ])
+  const cells = rows.map((row) => {
+    const { title, host, state, restart, text, reading } = row
+    const words = text ?? reading?.line ?? ''
+    return [
+      title.replace(/^rank /, ''),
+      host,
+      stateText(row),
+      restart === 0 ? '' : String(restart),
+      reading?.step === undefined ? '' : String(reading.step),
+      state === 'running' && reading !== undefined ? `${reading.quietS} s` : '',
+      out.isTTY === true ? clip(printable(words), MOST_LINE) : words,
+    ]
+  })
   return formatTable(['RANK', 'HOST', 'STATE', 'RESTART', 'STEP', 'QUIET', 'LAST LINE'], cells, out)
 }
+
+function stateText(row: RankRow): string {
+  const { state, code } = row
+  const isEnd = code !== undefined && (state === 'failed' || state === 'stopped')
+  return `${state}${isEnd ? `, exit ${code}` : ''}${claimText(row)}`
+}
+
+/** Empty: no other host says that it has the rank. */
+export const claimText = ({ claimedBy }: Pick<RankRow, 'claimedBy'>): string =>
+  claimedBy === undefined ? '' : `, claimed by ${foldHostSet(claimedBy)}`
 
 function rankJson({ id, attempt }: Job, { endedMs, reading, text, ...row }: RankRow): object {
   return {

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { accountName } from '../../base/account.ts'
 import { MusterError } from '../../base/errors.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
 import { failuresOf, isActive, isFinal, type Job, leftWords, waitsFrom } from '../../scheduler/jobs/job.ts'
 import { hostsText } from '../../scheduler/jobs/job-columns.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
@@ -15,8 +16,16 @@ import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { driverEngines, hostStorage, openEngines } from '../job/engines.ts'
 import { type ConnectedInventory, connectHosts } from '../job/hosts.ts'
 import { linkSpeedsOf, noticeScheduler, type OpenQueue, openQueue } from '../job/open-queue.ts'
-import { bundleFiles, findRank, OutputTail } from '../job/rank-logs.ts'
-import { formatRanks, type RankReadings, readRanks } from '../job/ranks.ts'
+import {
+  bundleFiles,
+  findPlaces,
+  launcherPlace,
+  OutputTail,
+  placeWords,
+  RankOutput,
+  type RankPlace,
+} from '../job/rank-logs.ts'
+import { claimText, formatRanks, type RankReadings, readRanks } from '../job/ranks.ts'
 import { jobOr, preflightWords, ringText } from '../job/show.ts'
 import { COMMAND_WORDS, checkRoom, prepareJob, type SubmitOptions, tryOut, withJobOptions } from '../job/submit.ts'
 import { whyWaiting } from '../job/why-waiting.ts'
@@ -163,6 +172,8 @@ const MOST_UNENDED = 64 * 1024
 /** Of the terminal's rows, for ranks. */
 const RANKS_SHARE = 0.5
 
+type Unended = { readonly place: RankPlace; readonly name: string; readonly text: string }
+
 class LaunchWatch {
   readonly #id: number
   readonly #queue: OpenQueue
@@ -172,13 +183,13 @@ class LaunchWatch {
   readonly #screen: LiveScreen
   #job: Job
   #readings: RankReadings = { readings: new Map(), troubles: new Map() }
-  #output: { readonly attempt: number; readonly tail: OutputTail } | undefined
+  #output: { readonly attempt: number; readonly rank: RankOutput } | undefined
   #said = ''
   #waits = ''
   #waitsSaid = 0
   readonly #told = new Set<string>()
-  /** Of each stream: the line whose end has not come yet. */
-  readonly #unended = new Map<string, string>()
+  /** By bundle and stream: the line whose end has not come yet. */
+  readonly #unended = new Map<string, Unended>()
 
   constructor(
     id: number,
@@ -251,15 +262,20 @@ class LaunchWatch {
         this.#context.stdout.write(jsonLine({ type: 'warning', job: this.#id, text }, this.#context))
       else this.warn(`warning: ${text}`)
     }
-    for (const { rank, title, host, code, text, restart, state: how } of ranksOf(this.#job)) {
-      const key = `${attempt} ${restart} ${title}`
+    for (const row of ranksOf(this.#job)) {
+      const { rank, title, host, claimedBy, code, text, restart, state: how } = row
+      const key = `${attempt} ${restart} ${host} ${title}`
       if (how !== 'failed' || this.#told.has(key)) continue
       this.#told.add(key)
       if (this.#options.json)
         this.#context.stdout.write(
-          jsonLine({ type: 'rank', job: this.#id, rank, title, host, state: how, code, reason: text }, this.#context),
+          jsonLine(
+            { type: 'rank', job: this.#id, rank, title, host, claimedBy, state: how, code, reason: text },
+            this.#context,
+          ),
         )
-      else this.warn(`${title} on ${host} failed: exit ${code}${text === undefined ? '' : `: ${text}`}`)
+      else
+        this.warn(`${title} on ${host} failed: exit ${code}${claimText(row)}${text === undefined ? '' : `: ${text}`}`)
     }
   }
 
@@ -312,57 +328,89 @@ class LaunchWatch {
       // Checked before reading, so that everything it wrote before it ended is read.
       const isOver = over.aborted
       try {
-        const hasRead = await this.#readOutput(signal)
+        const hasRead = await this.#readOutput(isOver, signal)
         if (hasRead) continue
       } catch (error) {
         // The scheduler tells what is wrong with a host.
         if (!(error instanceof MusterError)) throw error
       }
       if (isOver) {
-        for (const [name] of this.#unended) this.#print(name, '', true)
+        for (const { place, name } of this.#unended.values()) this.#print(place, name, '', true)
         return
       }
       await sleep(OUTPUT_MS, undefined, { signal: over }).catch(() => undefined)
     }
   }
 
-  async #readOutput(signal: AbortSignal): Promise<boolean> {
+  /** Of all hosts that have it, or say so. */
+  async #readOutput(isOver: boolean, signal: AbortSignal): Promise<boolean> {
     const job = this.#job
     const { state, attempt } = job
     if (!('places' in state) || !state.bundles?.some(({ kind }) => kind !== 'sent')) return false
     if (this.#output?.attempt !== attempt) {
-      const { store } = this.#queue
-      const { bundle, host, files } = await this.#placeOf(job, signal)
-      const tail = new OutputTail(files, bundleFiles(this.#hosts, host, bundleKey(store.id, job, bundle)))
-      this.#output = { attempt, tail }
+      const keyOf = (bundle: number) => bundleKey(this.#queue.store.id, job, bundle)
+      const rank = new RankOutput(
+        ({ bundle, host, files }) => new OutputTail(files, bundleFiles(this.#hosts, host, keyOf(bundle))),
+      )
+      this.#output = { attempt, rank }
     }
-    return await this.#output.tail.read((name, text) => this.#print(name, text), signal)
+    const { rank } = this.#output
+    if (rank.isOpen && rank.add(await this.#newPlaces(job, rank, isOver, signal))) this.#tellSources(rank.places)
+    return await rank.read((place, name, text) => this.#print(place, name, text), signal)
+  }
+
+  async #newPlaces(job: Job, { places }: RankOutput, isOver: boolean, signal: AbortSignal) {
+    const found = await this.#placesOf(job, signal).catch((error: unknown) => {
+      // What is known is read on.
+      if (places.length === 0 || !(error instanceof MusterError)) throw error
+      return []
+    })
+    const isUnclaimed = found.length + places.length === 0 && isOver && this.#options.follow === 0
+    return isUnclaimed ? [launcherPlace(job)] : found
+  }
+
+  #tellSources(places: readonly RankPlace[]): void {
+    const { follow: rank, json } = this.#options
+    if (json) return
+    const [place, ...others] = places
+    const words = place && placeWords(rank, place)
+    if (others.length > 0)
+      this.warn(
+        `rank ${rank} is claimed by ${foldHostSet(places.map(({ host }) => host))}: its lines begin with the host`,
+      )
+    else if (words !== undefined) this.#note(words)
   }
 
   /** Whole lines: the table of ranks and Muster's own lines are below them. */
-  #print(name: string, text: string, isLast = false): void {
-    const all = (this.#unended.get(name) ?? '') + text
+  #print(place: RankPlace, name: string, text: string, isLast = false): void {
+    const { bundle, host } = place
+    const key = `${bundle} ${name}`
+    const all = (this.#unended.get(key)?.text ?? '') + text
     const end = isLast || all.length > MOST_UNENDED ? all.length : all.lastIndexOf('\n') + 1
-    this.#unended.set(name, all.slice(end))
+    this.#unended.set(key, { place, name, text: all.slice(end) })
     const whole = all.slice(0, end)
     if (whole === '') return
     const { json, follow: rank } = this.#options
     if (json)
-      this.#screen.out(jsonLine({ type: 'output', job: this.#id, rank, stream: name, text: whole }, this.#context))
+      this.#screen.out(
+        jsonLine({ type: 'output', job: this.#id, rank, host, stream: name, text: whole }, this.#context),
+      )
     else {
-      const lines = whole.endsWith('\n') ? whole : `${whole}\n`
+      const ended = whole.endsWith('\n') ? whole : `${whole}\n`
+      const lines =
+        (this.#output?.rank.places.length ?? 0) > 1 ? ended.replace(/[^\n]*\n/g, (line) => `${host}: ${line}`) : ended
       if (name === 'err') this.#screen.err(lines)
       else this.#screen.out(lines)
     }
   }
 
-  async #placeOf(job: Job, signal: AbortSignal) {
+  async #placesOf(job: Job, signal: AbortSignal): Promise<readonly RankPlace[]> {
     const { follow: rank } = this.#options
     const { state, spec } = job
-    if (spec.launch?.ranks !== undefined) return await findRank(job, this.#queue.store.id, rank, this.#hosts, signal)
+    if (spec.launch?.ranks !== undefined) return await findPlaces(job, this.#queue.store.id, rank, this.#hosts, signal)
     const host = 'places' in state ? state.places?.[rank]?.host : undefined
     if (host === undefined) throw new MusterError('usage', `job ${job.id} has no rank ${rank}`)
-    return { bundle: rank, host, files: ['out', 'err'] }
+    return [{ bundle: rank, host, files: ['out', 'err'] }]
   }
 
   async #followRanks(over: AbortSignal, signal: AbortSignal): Promise<void> {

@@ -41,6 +41,7 @@ const jobState = is(
   'lost',
   'cancelled',
 )
+const claimedBy = about('Hosts that all say that they have this rank.', list(text))
 const ended = about('Missing until it has ended.', time)
 
 const job = {
@@ -131,6 +132,7 @@ export const ranks = output(
     host: text,
     state: rankState,
     restart: count,
+    'claimedBy?': claimedBy,
     'code?': number,
     'ended?': time,
     'reason?': text,
@@ -148,11 +150,16 @@ export const logs = output(
   line('output', 'A piece of the output of a job, a rank or a bundle.', {
     job: count,
     attempt: count,
+    'host?': about('Where it was read; missing if an engine runs the job.', text),
     stream: is('out', 'err'),
     text,
   }),
   line('line', 'With --all: a line, once for all ranks that printed it.', {
     ranks: list(count),
+    'claims?': about(
+      'Of ranks that several hosts claim, which are not in `ranks`: where the line is from.',
+      list(object({ rank: count, host: text })),
+    ),
     isOdd: about('Only some ranks have it.', flag),
     text,
   }),
@@ -161,6 +168,7 @@ export const logs = output(
     rank: count,
     title: text,
     host: text,
+    'claimedBy?': claimedBy,
     state: rankState,
     'code?': number,
     text,
@@ -219,6 +227,7 @@ export const launch = output(
     rank: count,
     title: text,
     host: text,
+    'claimedBy?': claimedBy,
     state: rankState,
     'code?': number,
     'reason?': text,
@@ -227,6 +236,7 @@ export const launch = output(
   line('output', 'Whole lines of the rank that is followed.', {
     job: count,
     rank: count,
+    host: about('Where they were read: with an elastic launcher, several hosts may claim the rank.', text),
     stream: is('out', 'err'),
     text,
   }),

@@ -10,7 +10,7 @@ import { EACH_STAT, READ_STAT } from '../../base/proc-stat.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { lastLines, type RankStream } from '../launch/fold.ts'
 import type { RankEnd } from '../launch/rank.ts'
-import { rankBounds } from '../launch/rank-bounds.ts'
+import { type RankBounds, rankBounds } from '../launch/rank-bounds.ts'
 import { rankFailures } from '../launch/verdict.ts'
 import { type BundleState, failuresOf, isActive, type Job, namesOf } from './job.ts'
 import { bundleKey, parseBundleKey } from './orders.ts'
@@ -33,6 +33,8 @@ export type RankRow = {
   readonly endedMs?: number
   /** Why it failed. */
   readonly text?: string
+  /** Several hosts say that they have it, and only the launcher knows: each has a row, and these are the hosts of all of them. */
+  readonly claimedBy?: readonly string[]
   /** Undefined: its host was not asked, did not answer, or has nothing of it yet. */
   readonly reading?: RankReading
 }
@@ -84,31 +86,51 @@ export function ranksOf(
   const names = namesOf(spec.roles, places.length)
   const bounds = rankBounds(spec, places.length)
   const seen = places.map(({ host }, bundle) => {
-    const canHave = ({ rank }: { readonly rank: number }) => bounds.canHave(bundle, rank)
+    const [told, ended] = [readings.get(bundle) ?? [], bundles[bundle]?.ranks ?? []]
+    // Where the launcher chooses, a restart may have given other ranks to the bundle.
+    const leastRestart = bounds.isChosen ? Math.max(0, ...[...told, ...ended].map(({ restart }) => restart)) : 0
+    const isOwn = ({ rank, restart }: RankReading | RankEnd) => bounds.canHave(bundle, rank) && restart >= leastRestart
     return {
       host,
       known: bundles[bundle] ?? { kind: 'sent' as const },
-      own: new Map(readings.get(bundle)?.flatMap((one) => (canHave(one) ? [[one.rank, one]] : []))),
-      ends: lastEnds(bundles[bundle]?.ranks?.filter(canHave)),
+      own: new Map(told.filter(isOwn).map((reading) => [reading.rank, reading])),
+      ends: lastEnds(ended.filter(isOwn)),
     }
   })
   const found = new Set(seen.flatMap(({ ends, own }) => [...ends.keys(), ...own.keys()]))
+  const isFree = (rank: number) => !found.has(rank)
+  const ranges = places.map((_, bundle) => rangeOf(bounds, bundle))
+  const free = bounds.isChosen ? ranges.flat().filter(isFree) : []
   const rows = seen.flatMap(({ host, known, own, ends }, bundle): readonly RankRow[] => {
     if (each === undefined) return [bundleRow(bundle, names[bundle] ?? '', host, known, own.get(bundle))]
-    const { first, count } = bounds.rangeOf(bundle)
-    const expected = Array.from({ length: count }, (_, index) => first + index).filter((rank) => !found.has(rank))
+    const range = ranges[bundle] ?? []
     const here = [...new Set([...ends.keys(), ...own.keys()])]
-    const ranks = [...here, ...expected.slice(0, Math.max(0, count - here.length))]
-    return ranks.map((rank) => launchedRow(rank, bundle, host, known, ends.get(rank), own.get(rank)))
+    const expected = bounds.isChosen ? free.splice(0, Math.max(0, range.length - here.length)) : range.filter(isFree)
+    return [...here, ...expected].map((rank) => launchedRow(rank, bundle, host, known, ends.get(rank), own.get(rank)))
   })
-  return rows.toSorted((one, other) => one.rank - other.rank)
+  const sorted = rows.toSorted((one, other) => one.rank - other.rank)
+  return bounds.isChosen ? withClaims(sorted) : sorted
+}
+
+function rangeOf(bounds: RankBounds, bundle: number): readonly number[] {
+  const { first, count } = bounds.rangeOf(bundle)
+  return Array.from({ length: count }, (_, index) => first + index)
+}
+
+function withClaims(rows: readonly RankRow[]): readonly RankRow[] {
+  const claims = hostsByRank(rows)
+  return rows.map((row) => {
+    const hosts = claims.get(row.rank) ?? new Set()
+    return hosts.size > 1 ? { ...row, claimedBy: [...hosts] } : row
+  })
 }
 
 /** Those that failed, in the order of their likelihood to be the cause; if none did, those that were stopped. */
 export function failedRanks({ spec, state }: Job, rows: readonly RankRow[]): readonly RankRow[] {
   if (!('places' in state)) return []
-  const byTitle = new Map(rows.map((row) => [row.title, row]))
-  const ended = rankFailures(failuresOf(spec, state)).flatMap(({ title }) => byTitle.get(title) ?? [])
+  const keyOf = ({ title, host }: { readonly title: string; readonly host: string }) => `${host} ${title}`
+  const byKey = new Map(rows.map((row) => [keyOf(row), row]))
+  const ended = rankFailures(failuresOf(spec, state)).flatMap((failure) => byKey.get(keyOf(failure)) ?? [])
   const failed = ended.filter((row) => row.state === 'failed')
   return failed.length === 0 ? ended : failed
 }
@@ -255,6 +277,8 @@ const tailFunction = (mostBytes: number): string => `rank() {
 
 /** The end of a file of a rank. */
 export type RankTail = RankStream & {
+  /** Undefined: an engine told it. */
+  readonly host?: string
   /** There is more before it. */
   readonly isCut: boolean
 }
@@ -278,8 +302,22 @@ export function parseRankTails(
     const bundle = bundleOf(key, host, job, storeId)
     if (bundle === undefined || !/^\d{1,6}$/.test(rank) || !bounds.canHave(bundle, Number(rank))) return []
     const { lines, isCut } = lastLines(part.slice(end + 1), Math.floor(mostLines / parts.length))
-    return [{ rank: Number(rank), lines, isCut: isCut || how === 'cut' }]
+    return [{ rank: Number(rank), host, lines, isCut: isCut || how === 'cut' }]
   })
+}
+
+/** Of all hosts together: ranks that several of them claim are told apart. */
+export function toldApart(tails: readonly RankTail[]): readonly RankTail[] {
+  const claims = hostsByRank(tails)
+  return tails.map((tail) =>
+    tail.host !== undefined && (claims.get(tail.rank)?.size ?? 0) > 1 ? { ...tail, claimedBy: tail.host } : tail,
+  )
+}
+
+function hostsByRank(all: Iterable<{ readonly rank: number; readonly host?: string }>): Map<number, Set<string>> {
+  const found = new Map<number, Set<string>>()
+  for (const { rank, host = '' } of all) getOrMake(found, rank, () => new Set()).add(host)
+  return found
 }
 
 const boundsOf = ({ spec, state }: Job) => rankBounds(spec, ('places' in state && state.places?.length) || 0)

@@ -1,57 +1,80 @@
 /** Output of many ranks as one text: what all say is one line with its ranks, what only some say stands out. Pure. */
 import { drawnLine } from '../../base/drawn-line.ts'
+import { printable } from '../../base/printable.ts'
 
 /** The output of a rank, or a part of it: its stdout and stderr may be two streams, the one that was written to last behind the other. */
-export type RankStream = { readonly rank: number; readonly lines: readonly string[] }
+export type RankStream = {
+  readonly rank: number
+  readonly lines: readonly string[]
+  /** Set where several hosts say that they have the rank: the one that told this. */
+  readonly claimedBy?: string
+}
+
+/** A rank as one of several hosts has it that claim it. */
+export type RankClaim = { readonly rank: number; readonly host: string }
 
 export type FoldedLine = {
   /** As the lowest of these ranks wrote it; their numbers may differ. */
   readonly text: string
-  /** Ascending. */
+  /** Ascending; without those that several hosts claim. */
   readonly ranks: readonly number[]
+  /** Of ranks that several hosts claim: where this line is from. */
+  readonly claims: readonly RankClaim[]
   /** Said by at most half of the ranks, and not by rank 0 alone, which often speaks for all. */
   readonly isOdd: boolean
 }
 
-type Node = { text: string; lowest: number; readonly ranks: number[]; next: Node | undefined }
+type Node = { text: string; lowest: number; readonly ranks: number[]; claims?: RankClaim[]; next: Node | undefined }
 /** All lines of one form; `count`: how many of them the rank that is read now has said. */
 type Form = { readonly nodes: Node[]; stream: number; count: number }
+
+/** Of nearly all lines. */
+const NONE: readonly RankClaim[] = []
+/** Ranks that several hosts claim come last, so that they give no text to lines of the others. */
+const CLAIMED = 1_000_000
 
 const NUMBER = /-?(?:0x[\da-fA-F]+|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)/g
 
 /** The n-th line of a form (numbers apart) is the same line on all ranks. Takes time in proportion to the number of lines. */
 export function foldLines(streams: readonly RankStream[]): readonly FoldedLine[] {
-  const all = new Set(streams.map(({ rank }) => rank))
   const forms = new Map<string, Form>()
   const head: Node = { text: '', lowest: 0, ranks: [], next: undefined }
   // Streams of one rank have lost their order among each other: it is taken from ranks that have one stream.
-  const parts = Map.groupBy(streams, ({ rank }) => rank)
-  const ordered = [...parts].toSorted(([, one], [, other]) => one.length - other.length)
-  for (const [rank, own] of ordered) {
+  const parts = Map.groupBy(streams, ({ rank, claimedBy }) => (claimedBy === undefined ? rank : `${rank} ${claimedBy}`))
+  const ordered = [...parts.values()].toSorted((one, other) => one.length - other.length)
+  for (const [index, own] of ordered.entries()) {
+    const { rank = 0, claimedBy } = own[0] ?? {}
+    const order = claimedBy === undefined ? rank : CLAIMED + rank
     // Those of the next one come after those of the one before, which was written to last: an error, say, after what led to it.
     let before = head
     for (const { lines } of own)
       for (const line of lines) {
-        const form = formOf(forms, line.replace(NUMBER, '#'), rank)
+        const form = formOf(forms, line.replace(NUMBER, '#'), index)
         const known = form.nodes[form.count]
         form.count += 1
-        const node = known ?? { text: line, lowest: rank, ranks: [], next: before.next }
+        const node = known ?? { text: line, lowest: order, ranks: [], next: before.next }
         if (known === undefined) {
           before.next = node
           form.nodes.push(node)
-        } else if (rank < node.lowest) {
-          node.lowest = rank
+        } else if (order < node.lowest) {
+          node.lowest = order
           node.text = line
         }
-        node.ranks.push(rank)
+        if (claimedBy === undefined) node.ranks.push(rank)
+        else {
+          node.claims ??= []
+          node.claims.push({ rank, host: claimedBy })
+        }
         before = node
       }
   }
   const folded: FoldedLine[] = []
   for (let node = head.next; node !== undefined; node = node.next) {
     const ranks = node.ranks.sort((one, other) => one - other)
-    const isOdd = ranks.length * 2 <= all.size && !(ranks.length === 1 && ranks[0] === 0)
-    folded.push({ text: node.text, ranks, isOdd })
+    const { text, claims = NONE } = node
+    const isOfFirst = claims.length === 0 && ranks.length === 1 && ranks[0] === 0
+    const isOdd = ranks.length === 0 || ((ranks.length + claims.length) * 2 <= parts.size && !isOfFirst)
+    folded.push({ text, ranks, claims, isOdd })
   }
   return folded
 }
@@ -69,6 +92,13 @@ function formOf(forms: Map<string, Form>, key: string, stream: number): Form {
   }
   return known
 }
+
+/** `0-3,6 2@m1 2@m5`: rank 2 is claimed by two hosts. */
+export const formatRanksOf = ({ ranks, claims }: FoldedLine): string =>
+  [
+    ...(ranks.length === 0 ? [] : [formatRankSet(ranks)]),
+    ...claims.map(({ rank, host }) => `${rank}@${printable(host)}`),
+  ].join(' ')
 
 /** `0-3,6` */
 export function formatRankSet(ranks: readonly number[]): string {

@@ -127,6 +127,8 @@ export type RanksView = {
   readonly job: number
   /** Undefined: the first one in trouble, else the first one. */
   readonly rank?: number | undefined
+  /** Of a rank that several hosts claim: the one of this bundle. */
+  readonly bundle?: number | undefined
   /** Below the ranks: the log of all, only lines that not all wrote, that of the selected rank, or its stack. */
   readonly below: 'log' | 'odd lines' | 'log of rank' | 'stack'
   readonly stack?: LogView | undefined

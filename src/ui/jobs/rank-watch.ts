@@ -10,6 +10,7 @@ import {
   rankPrograms,
   ranksOf,
   tailPrograms,
+  toldApart,
 } from '../../scheduler/jobs/ranks.ts'
 import { noteSights, type RankSight, type RankTraces } from '../../scheduler/launch/straggler.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
@@ -90,7 +91,13 @@ export class RankWatch implements Disposable {
   #seen(): RanksSeen | undefined {
     if (this.#job === undefined) return undefined
     const [readings, troubles] = [new Map(this.#readings), new Map(this.#troubles)]
-    return { job: this.#job.id, readings, tails: [...this.#tails.values()].flat(), troubles, traces: this.#traces }
+    return {
+      job: this.#job.id,
+      readings,
+      tails: toldApart([...this.#tails.values()].flat()),
+      troubles,
+      traces: this.#traces,
+    }
   }
 
   #read(host: string, program: string): void {

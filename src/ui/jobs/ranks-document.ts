@@ -6,10 +6,11 @@ import { formatBitRate, shortBitRate } from '../../base/format-bit-rate.ts'
 import { printable } from '../../base/printable.ts'
 import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import { ageText } from '../../base/time-text.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import { failuresOf, isActive, isFinal, type Job } from '../../scheduler/jobs/job.ts'
 import { type RankRow, type RankTail, ranksOf } from '../../scheduler/jobs/ranks.ts'
-import { type FoldedLine, foldLines, formatRankSet } from '../../scheduler/launch/fold.ts'
+import { type FoldedLine, foldLines, formatRankSet, formatRanksOf } from '../../scheduler/launch/fold.ts'
 import {
   cpuPartOf,
   findStragglers,
@@ -24,12 +25,13 @@ import { documentOf, percentOf, type Row, type RowDocument, rowStyle, wrapRows }
 import { FIRST_TABLE_VIEW, findHost, shownRows, type TableColumn, type TableView } from '../rows/table-view.ts'
 import type { JobDetails, RanksSeen, RanksView } from './queue-view.ts'
 
-/** `behind`: it runs, but its steps lag. `unknown`: its host cannot be read. */
-type RankSort = RankRow['state'] | 'behind' | 'unknown'
+/** `behind`: it runs, but its steps lag. `unknown`: its host cannot be read. `claimed`: another host says that it has it as well. */
+type RankSort = RankRow['state'] | 'behind' | 'unknown' | 'claimed'
 
 const MARKS: Readonly<Record<RankSort, string>> = {
   running: '●',
   behind: '▲',
+  claimed: '‖',
   failed: '✗',
   stopped: '■',
   done: '✓',
@@ -38,10 +40,10 @@ const MARKS: Readonly<Record<RankSort, string>> = {
 }
 
 /** Words for states whose name says too little. */
-const SORT_WORDS: Readonly<Partial<Record<RankSort, string>>> = { unknown: 'not read' }
+const SORT_WORDS: Readonly<Partial<Record<RankSort, string>>> = { unknown: 'not read', claimed: 'claimed twice' }
 
 /** In trouble come first when a rank is chosen for the user. */
-const TROUBLED: readonly RankSort[] = ['failed', 'behind', 'unknown']
+const TROUBLED: readonly RankSort[] = ['failed', 'claimed', 'behind', 'unknown']
 const BY_STATE: readonly RankSort[] = [...TROUBLED, 'stopped', 'running', 'waiting', 'done']
 
 export type RankPicture = {
@@ -81,8 +83,9 @@ export function rankPicture(
   // The likely cause of a failure, else what is wrong first.
   const [cause] = 'places' in job.state ? rankFailures(failuresOf(job.spec, job.state)) : []
   const selected =
+    rows.find(({ rank, bundle }) => rank === view.rank && bundle === view.bundle) ??
     rows.find(({ rank }) => rank === view.rank) ??
-    rows.find(({ title }) => title === cause?.title) ??
+    rows.find(({ title, host }) => title === cause?.title && host === cause.host) ??
     TROUBLED.flatMap((sort) => rows.find((row) => picture.sortOf(row) === sort) ?? []).at(0) ??
     rows[0]
   return { ...picture, shown: Map.groupBy(rows, ({ host }) => host), selected }
@@ -114,8 +117,9 @@ export const rankColumns = ({
 function newPicture(job: Job, seen: RanksSeen | undefined): RankPicture {
   const { troubles = new Map<string, string>(), traces = new Map(), tails = [], readings } = seen ?? {}
   const rows = ranksOf(job, readings)
-  const running = rows.flatMap(({ state, rank, reading }) =>
-    state === 'running' && reading?.process !== undefined ? [rank] : [],
+  // What was read over time of a rank that several hosts claim is that of all of them.
+  const running = rows.flatMap(({ state, rank, reading, claimedBy }) =>
+    state === 'running' && reading?.process !== undefined && claimedBy === undefined ? [rank] : [],
   )
   const isWatched = isActive(job.state) && job.state.kind !== 'ending'
   const lags = isWatched ? findStragglers(traces, running) : new Map<number, Lag>()
@@ -131,20 +135,27 @@ function newPicture(job: Job, seen: RanksSeen | undefined): RankPicture {
     silence: isWatched && allRun ? silenceOf(traces, running, job.spec.silence?.seconds ?? SILENT_S) : undefined,
     tails,
     selected: undefined,
-    sortOf({ state, rank, host }) {
+    sortOf({ state, rank, host, claimedBy }) {
+      if (claimedBy !== undefined && state !== 'failed') return 'claimed'
       if (state !== 'running') return state
       return troubles.has(host) ? 'unknown' : lags.has(rank) ? 'behind' : 'running'
     },
-    cpuOf: ({ rank }) => cpuPartOf(traces, rank),
-    wordsOf: ({ rank, text, state, reading }) =>
+    cpuOf: ({ rank, claimedBy }) => (claimedBy === undefined ? cpuPartOf(traces, rank) : undefined),
+    wordsOf: (row) =>
       // Readings are of running ranks.
-      text ?? (state === 'running' ? undefined : lastWords(tails, rank)) ?? reading?.line,
+      row.text ?? (row.state === 'running' ? undefined : lastWords(tails, row)) ?? row.reading?.line,
   }
 }
 
 /** Of the file that was written to last. */
-const lastWords = (tails: readonly RankTail[], rank: number): string | undefined =>
-  tails.findLast((tail) => tail.rank === rank)?.lines.findLast((line) => line.trim() !== '')
+const lastWords = (tails: readonly RankTail[], row: RankRow): string | undefined =>
+  tailsOf(tails, row)
+    .at(-1)
+    ?.lines.findLast((line) => line.trim() !== '')
+
+/** As its host has it. */
+const tailsOf = (tails: readonly RankTail[], { rank, host }: RankRow): readonly RankTail[] =>
+  tails.filter((tail) => tail.rank === rank && tail.host === host)
 
 /** `rank 3` is `3`, `ps 0` stays. */
 const labelOf = ({ title }: RankRow) => title.replace(/^rank /, '')
@@ -184,25 +195,25 @@ export function movedRank(
   picture: RankPicture,
   columns: number,
   by: { readonly ranks?: number; readonly lines?: number },
-) {
+): RankRow | undefined {
   const { lines } = gridOf(picture, columns)
-  const rank = picture.selected?.rank
+  const { selected } = picture
+  if (selected === undefined) return undefined
   if (by.ranks !== undefined) {
     const all = lines.flatMap(({ ranks }) => ranks)
-    const at = all.findIndex((row) => row.rank === rank) + by.ranks
-    return nearest(all, at)?.rank
+    return nearest(all, all.indexOf(selected) + by.ranks)
   }
-  const line = lines.findIndex(({ ranks }) => ranks.some((row) => row.rank === rank))
-  const at = lines[line]?.ranks.findIndex((row) => row.rank === rank) ?? 0
+  const line = lines.findIndex(({ ranks }) => ranks.includes(selected))
+  const at = lines[line]?.ranks.indexOf(selected) ?? 0
   const to = nearest(lines, line + (by.lines ?? 0))?.ranks ?? []
-  return to[Math.min(at, to.length - 1)]?.rank
+  return to[Math.min(at, to.length - 1)]
 }
 
 /** The next rank in trouble after the selected one; undefined: there is none. */
-export function nextInTrouble({ shown, selected, sortOf }: RankPicture): number | undefined {
+export function nextInTrouble({ shown, selected, sortOf }: RankPicture): RankRow | undefined {
   const rows = [...shown.values()].flat()
-  const at = rows.findIndex(({ rank }) => rank === selected?.rank)
-  return [...rows.slice(at + 1), ...rows.slice(0, at + 1)].find((row) => TROUBLED.includes(sortOf(row)))?.rank
+  const at = selected === undefined ? -1 : rows.indexOf(selected)
+  return [...rows.slice(at + 1), ...rows.slice(0, at + 1)].find((row) => TROUBLED.includes(sortOf(row)))
 }
 
 type RanksInput = {
@@ -221,7 +232,7 @@ export type RanksDocument = RowDocument & {
   /** That of the selected rank. */
   readonly line: number
   /** The rank that is drawn at a column of a row, or the nearest one of the row. */
-  rankAt(row: number, column: number): number | undefined
+  rankAt(row: number, column: number): RankRow | undefined
 }
 
 export function ranksDocument(input: RanksInput): RanksDocument {
@@ -239,7 +250,7 @@ export function ranksDocument(input: RanksInput): RanksDocument {
     rankAt(row, column) {
       const ranks = grid.lines[row]?.ranks ?? []
       const at = Math.floor((column - 1 - grid.hostWidth) / cellWidth(grid.labelWidth, grid.stepWidth))
-      return nearest(ranks, at)?.rank
+      return nearest(ranks, at)
     },
     row(index) {
       const line = grid.lines[index]
@@ -411,12 +422,13 @@ function usageText(sample: Sample | undefined): string {
 }
 
 function selectedRow(row: RankRow, { sortOf, cpuOf, wordsOf }: RankPicture, theme: Theme): Row {
-  const { reading, code, restart, title, host } = row
+  const { reading, code, restart, title, host, claimedBy } = row
   const sort = sortOf(row)
   const cpu = cpuOf(row)
   const process = row.state === 'running' ? reading?.process : undefined
   const facts = [
-    sort === 'unknown' ? 'its host cannot be read' : sort,
+    sort === 'unknown' ? 'its host cannot be read' : sort === 'claimed' ? row.state : sort,
+    ...(claimedBy === undefined ? [] : [`claimed by ${foldHostSet(claimedBy)}`]),
     ...(code === undefined ? [] : [`exit ${code}`]),
     ...(restart === 0 ? [] : [`restart ${restart}`]),
     ...(reading?.step === undefined ? [] : [`step ${reading.step}`]),
@@ -449,7 +461,7 @@ export function belowDocument(picture: RankPicture, view: RanksView, columns: nu
   const who = selected === undefined ? 'no rank' : `${selected.title} on ${selected.host}`
   if (view.below === 'stack') return { title: `stack of ${who}`, document: stackDocument(view, columns, theme) }
   if (view.below === 'log of rank') {
-    const own = tails.filter(({ rank }) => rank === selected?.rank)
+    const own = selected === undefined ? [] : tailsOf(tails, selected)
     const rows = own.flatMap(({ lines }) => lines.map((line): Row => [{ text: ` ${printable(line)}`, style: text }]))
     return {
       title: `log of ${who}`,
@@ -459,7 +471,7 @@ export function belowDocument(picture: RankPicture, view: RanksView, columns: nu
   const all = foldedLines(tails)
   const odd = all.filter(({ isOdd }) => isOdd)
   const lines = view.below === 'log' ? all : odd
-  const setOf = ({ ranks }: FoldedLine) => (ranks.length === count ? 'all' : clip(formatRankSet(ranks), MOST_SET))
+  const setOf = (line: FoldedLine) => (line.ranks.length === count ? 'all' : clip(formatRanksOf(line), MOST_SET))
   const width = Math.max(3, ...lines.map((line) => textWidth(setOf(line))))
   const few = all.length === 0 ? '' : `, ${odd.length} of ${all.length} lines differ`
   const title =

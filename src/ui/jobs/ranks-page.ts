@@ -1,4 +1,5 @@
 /** The ranks of one job in place of the list, above their log or the stack of one of them. */
+import type { RankRow } from '../../scheduler/jobs/ranks.ts'
 import { stackProgram } from '../../scheduler/launch/stack.ts'
 import { mutedStyle, type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { lastOf } from '../network/watch-view.ts'
@@ -27,6 +28,8 @@ import {
 const RANKS_PART = 0.6
 const LEAST_LOG_ROWS = 6
 const HEAD_PART = 0.6
+
+const chosenRank = (row: RankRow | undefined) => ({ rank: row?.rank, bundle: row?.bundle })
 
 type Options = {
   readonly context: PageContext
@@ -61,9 +64,9 @@ export class RanksPage implements Disposable {
     odd: () => this.#showBelow('odd lines'),
     stack: () => this.#showStack(),
     trouble: () => {
-      const rank = this.#picture && nextInTrouble(this.#picture)
-      if (rank === undefined) this.#options.context.notice('no rank is in trouble')
-      else this.#selectRank(rank)
+      const row = this.#picture && nextInTrouble(this.#picture)
+      if (row === undefined) this.#options.context.notice('no rank is in trouble')
+      else this.#selectRank(row)
     },
     'next-rank': () => this.move({ ranks: 1 }),
     'rank-before': () => this.move({ ranks: -1 }),
@@ -186,7 +189,7 @@ export class RanksPage implements Disposable {
     this.#stack.read(undefined)
     this.#showRanks({
       below: ranks?.below === below ? 'log' : below,
-      rank: this.#picture?.selected?.rank,
+      ...chosenRank(this.#picture?.selected),
       stack: undefined,
     })
     this.#options.watch.set({ logOffset: undefined })
@@ -202,11 +205,11 @@ export class RanksPage implements Disposable {
     this.#stack.read({ host: row.host, program: asScript(stackProgram(pid)) })
   }
 
-  #selectRank(rank: number | undefined): void {
+  #selectRank(row: RankRow | undefined): void {
     const below = this.#view.ranks?.below
     // The stack is that of another rank.
     if (below === 'stack') this.#showBelow('log')
-    this.#showRanks({ rank })
+    this.#showRanks(chosenRank(row))
     if (below === 'log of rank') this.#options.watch.set({ logOffset: undefined })
   }
 

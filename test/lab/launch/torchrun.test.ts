@@ -1,7 +1,10 @@
 /** PyTorch's ranks through the queue: most with a fake agent that behaves as torchrun does, some with Debian's torch and gloo. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { packageRoot } from '../../../src/base/package-root.ts'
+import { PROGRAM } from '../../support/console-options.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
@@ -18,11 +21,13 @@ const REAL = ['--torchrun', '/srv/torchrun'] as const
 describe.skipIf(!canRun)('a job launched by torchrun', { timeout: 240_000 }, () => {
   let lab: Lab
   let queue: LabQueue
+  let hostsFile: string
 
   beforeAll(async () => {
     lab = await startLab({ count: 2, mounts: { '/srv': join(packageRoot(), 'test', 'fixtures', 'launch') } })
     // One job at a time has room.
-    queue = labQueue(lab, hostsFileOf(lab, 'torch', 'cpu: 1, gpu: 0, memory: 1GiB'))
+    hostsFile = hostsFileOf(lab, 'torch', 'cpu: 1, gpu: 0, memory: 1GiB')
+    queue = labQueue(lab, hostsFile)
   })
   afterEach(async () => await queue.stop())
   afterAll(async () => await lab?.stop())
@@ -102,6 +107,59 @@ describe.skipIf(!canRun)('a job launched by torchrun', { timeout: 240_000 }, () 
       ends.filter((end: { restart: number; code: number }) => end.restart === restart && (end.code === 0) === isWell)
     expect([restarts(0, false).length, restarts(1, true).length]).toEqual([4, 4])
     expect((await queue.job('logs', id)).stdout).toMatch(/rank 0 restart 1 master 10\.81\.0\.[12]\n/)
+  })
+
+  it('names both hosts of a rank that two claim with --elastic, wherever it is read', async () => {
+    // In place of c10d, m1 gets ranks 0 and 1. On m2, rank 2 pretends that its host has rank 0.
+    const agent = `#!/bin/sh
+until [ "$1" = --no_python ]; do shift; done; shift
+first=0; [ "$(hostname)" = m1 ] || first=2
+for l in 0 1; do RANK=$((first + l)) LOCAL_RANK=$l WORLD_SIZE=4 "$@" & done; wait`
+    const program = `cd "$MUSTER_DIRECTORY"
+[ "$RANK" != 2 ] || echo "0 0 1" >>ranks
+until [ -e ~/go ]; do sleep 0.05; done
+if [ "$RANK" = 2 ]; then echo lie >>out; else echo "real $RANK"; fi
+until [ -e ~/over ]; do sleep 0.05; done`
+    for (const host of lab.hosts) await host.exec(`cat >agent <<'EOF'\n${agent}\nEOF\nchmod 755 agent`)
+    const args = [...FOUR.slice(1), '--torchrun', '/root/agent', '--elastic', '2:2', '--', program]
+    const [file = '', ...words] = lab.command([...PROGRAM, '--hosts', hostsFile, 'launch', ...args])
+    const child = spawn(file, words, { env: lab.environment, stdio: ['ignore', 'pipe', 'pipe'] })
+    let [output, messages] = ['', '']
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      messages += text
+    })
+    const ended = once(child, 'close')
+    const all = () => output + messages
+    try {
+      await waitUntil(() => messages.includes('rank 0 is claimed by m[1-2]: its lines begin with the host'), all)
+      const id = /job (\d+): running/.exec(messages)?.[1] ?? ''
+      for (const host of lab.hosts) await host.exec('touch go')
+      await waitUntil(() => output.includes('m1: real 0\n') && output.includes('m2: lie\n'), all)
+      const { stdout } = await queue.job('ranks', id, '--json')
+      const rows = stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line))
+      expect(rows).toMatchObject([
+        { rank: 0, host: 'm1', claimedBy: ['m1', 'm2'] },
+        { rank: 0, host: 'm2', claimedBy: ['m1', 'm2'] },
+        { rank: 1, host: 'm1' },
+        { rank: 2, host: 'm2' },
+        { rank: 3, host: 'm2' },
+      ])
+      expect((await queue.job('logs', id)).stdout).toBe(
+        '==> rank 0 on m1, claimed by m[1-2] <==\nreal 0\n==> rank 0 on m2, claimed by m[1-2] <==\nlie\n',
+      )
+      expect((await queue.job('logs', id, '--all')).stdout).toMatch(/^> 0@m2 +lie$/m)
+      for (const host of lab.hosts) await host.exec('touch over')
+      expect(await ended).toEqual([0, null])
+    } finally {
+      child.kill('SIGKILL')
+      for (const host of lab.hosts) await host.exec('touch go over')
+    }
   })
 
   it.skipIf(!hasTorch)('starts again by itself when its port was taken meanwhile, and not for ever', async () => {

@@ -24,8 +24,14 @@ const jobOf = (ranks: number): Job =>
     },
   )
 
+/** The same, by a launcher that chooses the ranks itself. */
+function elastic({ spec, ...job }: Job): Job {
+  const launch = { kind: 'torchrun', options: { elastic: '1:2' }, ports: [46_000, 46_999], ranks: 2 } as const
+  return { ...job, spec: { ...spec, launch } }
+}
+
 /** What is printed when the hosts answer so: the beginning of it, the number of its lines, and what was taken from each host. */
-async function printedOf(job: Job, answers: Readonly<Record<string, () => Iterable<string>>>) {
+async function printedOf(job: Job, answers: Readonly<Record<string, () => Iterable<string>>>, json = false) {
   const taken: Record<string, number> = {}
   const hosts = {
     async exec(host: string, _program: string, signal: AbortSignal, onText: (text: string) => void) {
@@ -57,7 +63,7 @@ async function printedOf(job: Job, answers: Readonly<Record<string, () => Iterab
   })
   const { signal } = new AbortController()
   const context = { stdout, stderr, signal, environment: {}, workingDirectory: '/', now: () => 0, stdin: process.stdin }
-  const exitCode = await printAll(job, STORE, hosts, { color: 'never' }, context)
+  const exitCode = await printAll(job, STORE, hosts, { color: 'never', json }, context)
   return { exitCode, output, messages, count, taken }
 }
 
@@ -130,22 +136,50 @@ describe('the output of one rank', () => {
   it('is read where Muster placed the rank, whatever other hosts say', async () => {
     const job = jobOf(2)
     const { hosts, asked } = hostsWith({ m1: [2, 3], m2: [0, 1, 2] })
-    expect(await findRank(job, STORE, 0, hosts, signal)).toEqual({ bundle: 0, host: 'm1', files: ['out', 'err'] })
-    expect(await findRank(job, STORE, 2, hosts, signal)).toEqual({ bundle: 1, host: 'm2', files: ['rank.2'] })
+    expect(await findRank(job, STORE, 0, hosts, signal)).toEqual([{ bundle: 0, host: 'm1', files: ['out', 'err'] }])
+    expect(await findRank(job, STORE, 2, hosts, signal)).toEqual([{ bundle: 1, host: 'm2', files: ['rank.2'] }])
     for (const rank of [1, 3, 4])
       await expect(findRank(job, STORE, rank, hosts, signal)).rejects.toThrow(`no output of rank ${rank}`)
     expect(asked).toEqual(['m2', 'm1', 'm2'])
   })
 
-  it('is not chosen from several hosts that say that they have the rank, where the launcher chose', async () => {
-    const { spec, ...rest } = jobOf(2)
-    const launch = { kind: 'torchrun', options: { elastic: '1:2' }, ports: [46_000, 46_999], ranks: 2 } as const
-    const job = { ...rest, spec: { ...spec, launch } }
-    expect(await findRank(job, STORE, 1, hostsWith({ m2: [0, 1] }).hosts, signal)).toMatchObject({ host: 'm2' })
-    await expect(findRank(job, STORE, 1, hostsWith({ m1: [1], m2: [0, 1] }).hosts, signal)).rejects.toMatchObject({
-      message: 'rank 1 of job 7 is claimed by several hosts: m1 (bundle 0), m2 (bundle 1)',
-      hint: 'Its launcher chose the ranks. Read one of them: muster job logs 7 --rank 1 --bundle 0.',
-    })
-    await expect(findRank(job, STORE, 4, hostsWith({ m2: [4] }).hosts, signal)).rejects.toThrow('no output of rank 4')
+  it('is that of all hosts that say that they have the rank, where the launcher chose', async () => {
+    const job = elastic(jobOf(2))
+    const hostsOf = async (rank: number, ranks: Readonly<Record<string, readonly number[]>>) =>
+      (await findRank(job, STORE, rank, hostsWith(ranks).hosts, signal)).map(({ host, isClaimed }) => [host, isClaimed])
+    expect(await hostsOf(1, { m2: [0, 1] })).toEqual([['m2', true]])
+    expect(await hostsOf(1, { m1: [1], m2: [0, 1] })).toEqual([
+      ['m1', true],
+      ['m2', true],
+    ])
+    expect(await hostsOf(0, {})).toEqual([['m1', false]])
+    await expect(hostsOf(4, { m2: [4] })).rejects.toThrow('no output of rank 4')
   })
+})
+
+it.each([true, false])('tells ranks that several hosts claim apart (json: %s)', async (json) => {
+  const job = elastic(jobOf(2))
+  const { output, messages } = await printedOf(
+    job,
+    {
+      *m1() {
+        yield `${MARK}\n${fileOf(job, 0, 0, 'step 1\nreal\n')}${fileOf(job, 0, 1, 'step 1\n')}`
+      },
+      *m2() {
+        yield `${MARK}\n${fileOf(job, 1, 0, 'step 9\nlie\n')}${fileOf(job, 1, 2, 'step 3\n')}${fileOf(job, 1, 3, 'step 4\n')}`
+      },
+    },
+    json,
+  )
+  if (!json) {
+    expect(output).toBe('  1-3 0@m1 0@m2  step 1\n> 0@m2           lie\n> 0@m1           real\n')
+    expect(messages).toBe('muster: claimed by several of m[1-2]: rank 0\n')
+    return
+  }
+  const lines = output.trim().split('\n')
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { ranks: [1, 2, 3], claims: [{ host: 'm1' }, { host: 'm2' }], isOdd: false, text: 'step 1' },
+    { ranks: [], claims: [{ rank: 0, host: 'm2' }], isOdd: true, text: 'lie' },
+    { ranks: [], claims: [{ rank: 0, host: 'm1' }], isOdd: true, text: 'real' },
+  ])
 })

@@ -118,6 +118,35 @@ describe('ranks from the state of a job', () => {
     expect(rowOf(job).map(([, , state]) => state)).toEqual(['running', 'running'])
   })
 
+  it('that a launcher shares out itself are where the hosts say, and those that two hosts claim are named with both', () => {
+    const whole = jobOf(2, BEGUN, { ...BEGUN, ranks: [{ rank: 3, restart: 0, code: 1 }] }, BEGUN)
+    const launch = { kind: 'torchrun', options: { elastic: '1:3' }, ports: [46_000, 46_999], ranks: 2 } as const
+    const job: Job = { ...whole, spec: { ...whole.spec, launch } }
+    const readings = (restart: number, ...ranks: readonly number[]) =>
+      ranks.map((rank) => ({ rank, restart, bytes: 1, quietS: 0 }))
+    const claims = (told: Readonly<Record<number, ReturnType<typeof readings>>>) =>
+      ranksOf(job, new Map(Object.entries(told).map(([bundle, own]) => [Number(bundle), own]))).map(
+        ({ rank, host, state, claimedBy }) => [rank, host, state, ...(claimedBy ?? [])].join(' '),
+      )
+    // Rank 3 was there before the restart.
+    expect(claims({ 0: readings(1, 4, 5), 1: readings(1, 0, 1, 6) })).toEqual([
+      '0 m2 running',
+      '1 m2 running',
+      '2 m3 running',
+      '3 m3 running',
+      '4 m1 running',
+      '5 m1 running',
+    ])
+    expect(claims({ 0: readings(1, 0, 1), 1: readings(9, 0, 3), 2: readings(1, 4, 5) })).toEqual([
+      '0 m1 running m1 m2',
+      '0 m2 running m1 m2',
+      '1 m1 running',
+      '3 m2 running',
+      '4 m3 running',
+      '5 m3 running',
+    ])
+  })
+
   it('are the bundles themselves where a launcher starts one in each', () => {
     const ended: BundleState = { kind: 'ended', end: { kind: 'exit', code: 1 }, said: { why: 'no such file' } }
     expect(ranksOf(jobOf(undefined, BEGUN, ended))).toMatchObject([
@@ -307,10 +336,10 @@ describe('ranks read from a host', () => {
     const text = (body: string) => `0123456789abcdef\n0123456789abcdef ${key} 0 whole\n${body}\n`
     const job = jobOf(1, BEGUN)
     const linesOf = (body: string, most: number) => parseRankTails(text(body), 'm1', job, STORE, most)
-    expect(linesOf('a\n\nb\nc\n', 3)).toEqual([{ rank: 0, lines: ['', 'b', 'c'], isCut: true }])
-    expect(linesOf('\nb\nc\n', 3)).toEqual([{ rank: 0, lines: ['', 'b', 'c'], isCut: false }])
-    expect(linesOf('', 3)).toEqual([{ rank: 0, lines: [], isCut: false }])
-    expect(linesOf('\n'.repeat(9), 3)).toEqual([{ rank: 0, lines: ['', '', ''], isCut: true }])
+    expect(linesOf('a\n\nb\nc\n', 3)).toEqual([{ rank: 0, host: 'm1', lines: ['', 'b', 'c'], isCut: true }])
+    expect(linesOf('\nb\nc\n', 3)).toEqual([{ rank: 0, host: 'm1', lines: ['', 'b', 'c'], isCut: false }])
+    expect(linesOf('', 3)).toEqual([{ rank: 0, host: 'm1', lines: [], isCut: false }])
+    expect(linesOf('\n'.repeat(9), 3)).toEqual([{ rank: 0, host: 'm1', lines: ['', '', ''], isCut: true }])
   })
 
   it('have their last whole lines, and cannot write for another rank', () => {
@@ -324,9 +353,9 @@ describe('ranks read from a host', () => {
     })
     const tails = parseRankTails(run(tailPrograms(job, STORE, 100).get('m1')), 'm1', job, STORE, 100)
     expect(tails.toSorted((one, other) => one.rank - other.rank || other.lines.length - one.lines.length)).toEqual([
-      { rank: 0, lines: ['first', ...forged.split('\n')], isCut: false },
-      { rank: 0, lines: ['no end of line'], isCut: false },
-      { rank: 1, lines: ['kept', '', 'last'], isCut: true },
+      { rank: 0, host: 'm1', lines: ['first', ...forged.split('\n')], isCut: false },
+      { rank: 0, host: 'm1', lines: ['no end of line'], isCut: false },
+      { rank: 1, host: 'm1', lines: ['kept', '', 'last'], isCut: true },
     ])
   })
 })

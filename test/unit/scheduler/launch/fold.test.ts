@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { foldLines, formatRankSet, lastLines } from '../../../../src/scheduler/launch/fold.ts'
+import { foldLines, formatRankSet, formatRanksOf, lastLines } from '../../../../src/scheduler/launch/fold.ts'
 
 const shown = (texts: readonly (readonly [number, string])[]) =>
   foldLines(texts.map(([rank, text]) => ({ rank, lines: lastLines(text, 100).lines }))).map(({ text, ranks, isOdd }) =>
@@ -17,6 +17,20 @@ it('makes one line of what all ranks say, numbers apart, and lets stand out what
       [3, line(3)],
     ]),
   ).toEqual(['0-3 epoch 3 loss 0.40', '2 worker 2 restarted odd', '0-3 epoch 4 loss 1e-1'])
+})
+
+it('tells apart what several hosts say of one rank, and takes no text of theirs for the other ranks', () => {
+  const [lines, lie] = [['epoch 3 loss 0.4'], ['epoch 3 loss 9', 'evil']]
+  expect(
+    foldLines([
+      { rank: 0, lines: lie, claimedBy: 'm5' },
+      { rank: 0, lines, claimedBy: 'm1' },
+      { rank: 1, lines },
+    ]).map((line) => [formatRanksOf(line), line.text, line.isOdd]),
+  ).toEqual([
+    ['1 0@m5 0@m1', 'epoch 3 loss 0.4', false],
+    ['0@m5', 'evil', true],
+  ])
 })
 
 it('finds a loss that is not a number', () => {
@@ -86,6 +100,8 @@ it('finds the odd line among eight ranks of ten thousand', () => {
   streams[5]?.lines.splice(7000, 0, 'ECC error on GPU 1')
   const folded = foldLines(streams)
   expect(folded).toHaveLength(10_001)
-  expect(folded.filter(({ isOdd }) => isOdd)).toEqual([{ text: 'ECC error on GPU 1', ranks: [5], isOdd: true }])
+  expect(folded.filter(({ isOdd }) => isOdd)).toEqual([
+    { claims: [], text: 'ECC error on GPU 1', ranks: [5], isOdd: true },
+  ])
   expect(folded.findIndex(({ isOdd }) => isOdd)).toBe(7000)
 })

@@ -287,6 +287,31 @@ describe('the ranks of a gang', () => {
     expect(text()).not.toContain('\x07')
   })
 
+  it('that two hosts claim are marked as such, each with the log of its host', async () => {
+    const whole = gang(['n1', 'n2'])
+    const launch = { kind: 'torchrun', options: { elastic: '1:2' }, ports: [20000, 20099] as const, ranks: 1 }
+    const job: Job = { ...whole, spec: { ...whole.spec, launch } }
+    const { press, text, titles, tab } = await openRanks({ job }).then((opened) => ({ ...opened, tab: opened }))
+    for (const [host, , handlers] of tab.logs.slice(-2)) {
+      const key = bundleKey(STORE, job, host === 'n1' ? 0 : 1)
+      const reading = `${key} 0 0 100 S 0 futex_wait 9 1 7 words of ${host}`
+      handlers.onStdout(Buffer.from(`${reading}\n=\n${MARK}\n${MARK} ${key} 0 whole\nwords of ${host}\n\n`))
+      handlers.onEnd({ kind: 'exit', code: 0 })
+    }
+    tab.clock.advance(300)
+    await setImmediate()
+    expect(text()).toMatch(/^ n1 +▸0 ‖ 7 .*\n n2 +0 ‖ 7 /m)
+    expect(text()).toMatch(/‖ claimed twice/)
+    expect(text()).toMatch(/rank 0 on n1: running, claimed by n\[1-2\]/)
+    expect(text()).toMatch(/^▸0@n1 0@n2 +words of n1/m)
+    await press('\r')
+    expect(titles()[1]).toBe(' log of rank 0 on n1 ')
+    await press('\x1b[B')
+    expect(titles()[1]).toBe(' log of rank 0 on n2 ')
+    expect(text()).toMatch(/^ words of n2/m)
+    expect(text()).not.toMatch(/^ words of n1/m)
+  })
+
   it('cancel their job alone, and leave keys of the list without effect', async () => {
     const { press, queue, console, text } = await openRanks()
     await press('f')
