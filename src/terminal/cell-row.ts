@@ -61,6 +61,7 @@ export const penOf = ({ fg, bg }: { readonly fg: number; readonly bg: number }):
   foreground: colour(fg),
   background: colour(bg),
   isConcealed: ((FOREGROUND_FLAGS[fg >>> FLAGS_SHIFT] as number) & INVISIBLE) !== 0,
+  isDim: ((BACKGROUND_FLAGS[bg >>> FLAGS_SHIFT] as number) & DIM) !== 0,
 })
 
 /** What the row lacks is blank, and so is a wide character that `width` cuts. `offset`: in words of the target. */

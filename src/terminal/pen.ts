@@ -4,22 +4,36 @@ import {
   COLOUR_MODE_SHIFT,
   COLOUR_PALETTE,
   type Colour,
+  DIM,
   INVISIBLE,
   paletteColour,
   rgbColour,
 } from './cells.ts'
 
 /** Colours as in cells.ts. Inverse video changes nothing here: it only swaps the two. */
-export type Pen = { readonly foreground: Colour; readonly background: Colour; readonly isConcealed: boolean }
+export type Pen = {
+  readonly foreground: Colour
+  readonly background: Colour
+  readonly isConcealed: boolean
+  readonly isDim: boolean
+}
 
 /** What the user's terminal has behind its text; undefined: not known. */
 export type Backdrop = 'dark' | 'light' | undefined
 
-export const PLAIN_PEN: Pen = { foreground: COLOUR_DEFAULT, background: COLOUR_DEFAULT, isConcealed: false }
+export const PLAIN_PEN: Pen = {
+  foreground: COLOUR_DEFAULT,
+  background: COLOUR_DEFAULT,
+  isConcealed: false,
+  isDim: false,
+}
 
-/** Red, green or blue may differ by so much, of 255, where nobody can tell text from its background. */
-const NEAR = 24
-/** The terminal's own colours are only known as dark and light. */
+/**
+ * The contrast that text needs to be seen: the ratio of luminances by WCAG, 1 to 21. Below 1.5, text is a shade that has to be
+ * searched for. WCAG asks for 3 to read it well, but colours of usual prompts, such as blue on black (2.2), have less.
+ */
+const LEAST_CONTRAST = 1.5
+/** The terminal's own colours are only known as dark and light: red, green or blue must differ by more, of 255. */
 const NEAR_DEFAULT = 64
 
 /** Parameters of `CSI … m`; others, with a prefix, change nothing. */
@@ -47,6 +61,8 @@ export function changedPen(pen: Pen, parameters: string): Pen {
 function withCode(pen: Pen, code: number): Pen {
   if (code === 0) return PLAIN_PEN
   if (code === 8 || code === 28) return { ...pen, isConcealed: code === 8 }
+  if (code === 2) return { ...pen, isDim: true }
+  if (code === 22) return { ...pen, isDim: false }
   if (code === 39 || code === 49) return withColour(pen, code === 39, COLOUR_DEFAULT)
   const isBright = code >= 90 && code <= 107
   const index = (isBright ? code - 90 : code - 30) % 10
@@ -65,15 +81,36 @@ function colourOf(mode: number | undefined, [first = 0, second = 0, third = 0]: 
 
 const numbersOf = (text: string, separator: string): number[] => text.split(separator).map(Number)
 
-/** Whether somebody can see what is printed so: it is neither concealed nor in the colour of its background. */
-export function isSeen({ foreground, background, isConcealed }: Pen, backdrop: Backdrop): boolean {
+/** Whether somebody can see what is printed so: it is not concealed, and its contrast to its background is large enough. */
+export function isSeen({ foreground, background, isConcealed, isDim }: Pen, backdrop: Backdrop): boolean {
   if (isConcealed) return false
   if (foreground === background) return foreground === COLOUR_DEFAULT
-  const near = foreground === COLOUR_DEFAULT || background === COLOUR_DEFAULT ? NEAR_DEFAULT : NEAR
-  const [text, behind] = [shown(foreground, backdrop === 'dark'), shown(background, backdrop === 'light')]
-  const isKnown = backdrop !== undefined || near === NEAR
-  return !isKnown || text.some((value, index) => Math.abs(value - (behind[index] ?? 0)) > near)
+  const hasDefault = foreground === COLOUR_DEFAULT || background === COLOUR_DEFAULT
+  if (hasDefault && backdrop === undefined) return true
+  const behind = shown(background, backdrop === 'light')
+  // Terminals dim text by about a half.
+  const text = shown(foreground, backdrop === 'dark').map((value, index) =>
+    isDim ? (value + (behind[index] ?? 0)) / 2 : value,
+  )
+  const near = isDim ? NEAR_DEFAULT / 2 : NEAR_DEFAULT
+  if (hasDefault && text.every((value, index) => Math.abs(value - (behind[index] ?? 0)) <= near)) return false
+  // The palette of a light terminal has darker colours than these.
+  if (hasDefault && (isOfFirst(foreground) || isOfFirst(background))) return true
+  const [darker = 0, lighter = 0] = [luminance(text), luminance(behind)].sort((a, b) => a - b)
+  return (lighter + 0.05) / (darker + 0.05) >= LEAST_CONTRAST
 }
+
+/** WCAG's relative luminance, 0 to 1. */
+function luminance(rgb: readonly number[]): number {
+  const [red = 0, green = 0, blue = 0] = rgb.map((value) => {
+    const part = value / 255
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4
+  })
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+}
+
+const isOfFirst = (colour: Colour): boolean =>
+  colour >>> COLOUR_MODE_SHIFT === COLOUR_PALETTE && (colour & 0xffffff) < FIRST_COLOURS.length
 
 /** A cell of a screen, by its words. */
 export const isSeenCell = (words: Uint32Array, at: number, backdrop: Backdrop): boolean =>
@@ -82,6 +119,7 @@ export const isSeenCell = (words: Uint32Array, at: number, backdrop: Backdrop): 
       foreground: words[at + 1] ?? COLOUR_DEFAULT,
       background: words[at + 2] ?? COLOUR_DEFAULT,
       isConcealed: ((words[at + 3] ?? 0) & INVISIBLE) !== 0,
+      isDim: ((words[at + 3] ?? 0) & DIM) !== 0,
     },
     backdrop,
   )

@@ -16,7 +16,7 @@ it('changes as that of the emulator does', () => {
     fc.tuple(fc.constantFrom(38, 48, 58), value).map(([kind, index]) => `${kind}:5:${index}`),
     fc.tuple(fc.constantFrom(38, 48), value, value, value).map(([kind, ...rgb]) => `${kind};2;${rgb.join(';')}`),
     fc.tuple(fc.constantFrom(38, 48), value, value, value).map(([kind, ...rgb]) => `${kind}:2::${rgb.join(':')}`),
-    fc.constantFrom('8', '28', '30', '40', '97', '107'),
+    fc.constantFrom('2', '8', '22', '28', '30', '40', '97', '107'),
   )
   const sequences = fc.array(fc.tuple(fc.constantFrom('', '', '', '>', '?'), fc.array(code, { maxLength: 4 })))
   fc.assert(
@@ -46,6 +46,18 @@ it('leaves blanks for what nobody can see left of the cursor, over wrapped rows'
   expect(emulated.textBeforeCursor()).toBe('Password:漢字. then x ab')
   expect(emulated.seenBeforeCursor('dark')).toBe('Password:      then   a ')
   expect(emulated.seenBeforeCursor('light')).toBe('Password:      then   ab')
+})
+
+it('takes text for seen by its luminance, not by single colours', () => {
+  const isSeenWith = (parameters: string, backdrop: 'dark' | 'light') =>
+    isSeen(changedPen(PLAIN_PEN, parameters), backdrop)
+  // A contrast of 1.02, 1.17 and 1.35.
+  for (const hidden of ['38;2;0;0;25;48;2;0;0;0', '38;5;17', '2;38;2;60;60;60;48;5;16'])
+    expect([hidden, isSeenWith(hidden, 'dark')]).toEqual([hidden, false])
+  for (const seen of ['34', '90', '38;5;238', '2', '2;90', '38;2;60;60;60;48;5;16'])
+    expect([seen, isSeenWith(seen, 'dark')]).toEqual([seen, true])
+  for (const seen of ['33', '93', '32', '36', '90', '2'])
+    expect([seen, isSeenWith(seen, 'light')]).toEqual([seen, true])
 })
 
 it('shows each of the 256 colours on black or on white', () => {
