@@ -456,6 +456,20 @@ class HeadlessScreen implements Disposable {
     return this.#internals.pen
   }
 
+  /** Where the next character is printed, from 0; `column` is that of the terminal's width where it wraps. Wherever the view is. */
+  get printPlace(): { readonly row: number; readonly column: number } {
+    const { cursorX, cursorY } = this.#buffers.active
+    return { row: cursorY, column: cursorX }
+  }
+
+  /** Modes, margins, tab stops and character set are those of a new terminal, so that text is shown as it is printed. */
+  get isOrdinary(): boolean {
+    const { insertMode, originMode, wraparoundMode, reverseWraparoundMode } = this.#terminal.modes
+    const isOrdinaryMode = wraparoundMode && !insertMode && !originMode && !reverseWraparoundMode
+    const { scrollsWhole, isPlainText, isAtGround } = this.#internals
+    return isOrdinaryMode && scrollsWhole && isPlainText && isAtGround && this.#terminal.options.convertEol !== true
+  }
+
   /** All kept lines down to the last one with text, those of several rows joined. */
   allText(): string[] {
     const lines: string[] = []

@@ -22,6 +22,7 @@ type Core = {
     buffer: {
       lines: { get(index: number): RawLine | undefined; splice(first: number, count: number): void }
       savedCurAttrData: RawPen
+      tabs: { readonly [column: number]: boolean }
       scrollTop: number
       scrollBottom: number
       ybase: number
@@ -32,9 +33,12 @@ type Core = {
     isCursorHidden: boolean
     decPrivateModes: { cursorStyle?: 'block' | 'underline' | 'bar' | undefined }
   }
+  _charsetService: { readonly charset: object | undefined; readonly glevel: number }
   coreMouseService: { activeEncoding: string }
   registerCsiHandler(identifier: CsiIdentifier, callback: (params: CsiParams) => boolean): unknown
 }
+
+const TAB_COLUMNS = 8
 
 /** States of the parser (its own numbering): SOS/PM/APC, OSC, and the five of DCS. */
 const STRING_STATES: readonly number[] = [7, 8, 9, 10, 11, 12, 13]
@@ -98,6 +102,14 @@ export function openInternals(terminal: Terminal) {
     get scrollsWhole() {
       const { scrollTop, scrollBottom } = core._bufferService.buffer
       return scrollTop === 0 && scrollBottom === terminal.rows - 1
+    },
+    /** Character set and tab stops are those of a new terminal. */
+    get isPlainText() {
+      const { charset, glevel } = core._charsetService
+      const tabs = Object.keys(core._bufferService.buffer.tabs).map(Number)
+      const hasTabs =
+        tabs.length === Math.ceil(terminal.cols / TAB_COLUMNS) && tabs.every((at) => at % TAB_COLUMNS === 0)
+      return charset === undefined && glevel === 0 && hasTabs
     },
     /** Valid UTF-8. Never throws. */
     parse(bytes: Uint8Array) {

@@ -313,13 +313,20 @@ export class ConsoleApp implements PageContext, Disposable {
     this.sessionLog = new SessionLog((host) => {
       const screen = this.views.screen(host)
       if (screen === undefined) return undefined
-      const { columns, modes, pen } = screen
+      const { columns, rows, modes, pen, isOrdinary } = screen
       const { themeName } = this.state
       const backdrop = themeName === 'none' ? undefined : themeName
       return {
         columns,
         before: screen.textBeforeCursor(),
-        look: { seen: screen.seenBeforeCursor(backdrop), pen: pen.now, savedPen: pen.saved, backdrop },
+        look: {
+          seen: screen.seenBeforeCursor(backdrop),
+          pen: pen.now,
+          savedPen: pen.saved,
+          backdrop,
+          size: { ...screen.printPlace, rows },
+          isOrdinary,
+        },
         isEditing: modes.isBracketedPaste,
         isFullScreen: modes.isAlternateScreen,
       }

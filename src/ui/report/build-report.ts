@@ -6,15 +6,13 @@ import {
   EDITOR_STARTS,
   EDITOR_STOPS,
   type HostPart,
-  IS_PROMPT,
   isAtPrompt,
   type RunEntry,
   type SessionEntry,
   type SessionLog,
-  SHORTEST_SECRET,
   type TypedEntry,
 } from './session-log.ts'
-import type { TypedState } from './typed-line.ts'
+import { IS_PROMPT, SHORTEST_SECRET, type TypedState } from './typed-line.ts'
 
 export type ReportGroup = {
   readonly hosts: readonly string[]

@@ -1,5 +1,6 @@
 /** What was typed since the console started, into which hosts, and their output: bounded, in memory, and taken from echoes, never from keys. */
-import { asksSecret, type Look, TypedLines } from './typed-line.ts'
+import type { Look } from './echo-screen.ts'
+import { asksSecret, IS_PROMPT, SHORTEST_SECRET, TypedLines } from './typed-line.ts'
 
 /** Of what a host printed after one line, its beginning and its end. */
 const END_BYTES = 16 * 1024
@@ -10,8 +11,6 @@ const PART_BYTES = 768
 const PIECE_BYTES = 1024
 const MOST_ENTRIES = 2000
 const MOST_SECRETS = 500
-/** Shorter secrets would hide half of the report: they are hidden as whole words, and only where they were typed. */
-export const SHORTEST_SECRET = 4
 
 /** Lines that a host has not asked for yet; more are not told apart. */
 const MOST_AHEAD = 20
@@ -22,8 +21,6 @@ const MOST_PROMPT_ROWS = 6
 /** How a line editor says that it begins to read a line, and that it has read one. Any program may print them. */
 export const EDITOR_STARTS = '\x1b[?2004h'
 export const EDITOR_STOPS = '\x1b[?2004l'
-/** How a shell's prompt ends. */
-export const IS_PROMPT = /[$#%>❯➜»λ]$/u
 
 /** How a host's terminal was at the first key of a line. */
 export type PaneFacts = {

@@ -1,10 +1,10 @@
 /**
  * What is typed into one host's shell up to Enter, and whether the host echoed it. Only echoed text may be kept: what a host hides
- * is a password or the like. The echo is found in the host's own output, on a model of the line that the cursor is on. What nobody can
- * see is no echo: concealed text, and text in the colour of its background. Pure.
+ * is a password or the like. The echo is found in the host's own output, on a model of its screen. What nobody can see is no echo:
+ * concealed text, text in the colour of its background, and text that no longer stands when the next key is typed. Pure.
  */
 import { ASCII } from '../../base/text-width.ts'
-import { type Backdrop, changedPen, isSeen, type Pen, PLAIN_PEN } from '../../terminal/pen.ts'
+import { EchoScreen, type Look, PLAIN_LOOK } from './echo-screen.ts'
 
 export type TypedState =
   | 'echoed'
@@ -21,9 +21,13 @@ type Line = {
   isEdited: boolean
   /** Of `plain`, what was seen as an echo. */
   echoed: string | undefined
+  /** Of that, what still stood when a later key was typed, or at the end of its row. */
+  settled: string | undefined
+  /** Where the echo was found. */
+  row: number
 }
 
-const newLine = (): Line => ({ text: '', plain: '', isEdited: false, echoed: undefined })
+const newLine = (): Line => ({ text: '', plain: '', isEdited: false, echoed: undefined, settled: undefined, row: 0 })
 
 /** What is examined. */
 const MOST_OUTPUT_BYTES = 16 * 1024
@@ -33,22 +37,24 @@ const MOST_PLAIN_BYTES = 16
 /** An echo takes no longer; what appears after Enter then is not an echo, unless a line editor reads, whose host may have stalled. */
 const ECHO_MS = 1500
 
-/** How a host's terminal draws at the first key of a line. */
-export type Look = {
-  /** Left of the cursor, with blanks in place of what nobody can see. */
-  readonly seen: string
-  readonly pen: Pen
-  /** It comes back with the saved cursor. */
-  readonly savedPen: Pen
-  readonly backdrop: Backdrop
-}
-
+const PASSWORD =
+  'pa(?:ss|ß)(?:wor[dt]|phrase|code|wd)|kennwort|wachtwoord|mot de passe|contrase[ñn]a|\\bclave\\b|密码|口令'
 /** The end of a line that asks for what must not be shown. */
-const ASKS_SECRET =
-  /(?:pa(?:ss|ß)(?:wor[dt]|phrase|code|wd)|kennwort|mot de passe|contrase[ñn]a|\bclave\b|密码|口令|\bpin\b|secret|token|\botp\b|verification code|credential)[^$#%]{0,80}[:>?：]\s*$/iu
+const ASKS_SECRET = new RegExp(
+  `(?:${PASSWORD}|\\bpin\\b|secret|token|\\botp\\b|verification code|credential)[^$#%]{0,80}[:>?：]\\s*$`,
+  'iu',
+)
+/** A line that asks without a colon. What a prompt stands in, or before it, is a command or a directory. */
+const NAMES_PASSWORD = new RegExp(`^[^$#%>❯➜»λ]*(?:${PASSWORD})[^$#%>❯➜»λ]{0,80}$`, 'iu')
+
+/** How a shell's prompt ends. */
+export const IS_PROMPT = /[$#%>❯➜»λ]$/u
 
 /** Shown for a password instead of its characters. */
 const IS_MASK = /^([^\p{L}\p{N}])\1*$/u
+const ONE_CHARACTER = /^(.)\1+$/u
+/** Shorter secrets would hide half of the report: they are hidden as whole words, and only where they were typed. */
+export const SHORTEST_SECRET = 4
 /** How a terminal shows keys like Esc and the arrows while no line editor reads them. */
 const SHOWN_KEYS = /\^(?:\[[[O][A-D]|[@-_])/g
 
@@ -59,9 +65,9 @@ const PROMPT = /^(?:.*[$#%>❯➜»λ])? *$/u
 const PASTED = /\x1b\[200~([\s\S]*?)\x1b\[201~/
 const TYPED_TOKEN = /\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|[^[O])?|[\s\S]/gu
 const PRINTED_TOKEN =
-  /\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[P^_X][^\x1b]*\x1b\\|\x1b\[([0-?]*)[ -/]*([@-~])|\x1b[ -/]*[0-~]|[\s\S]/gu
+  /\x1b\][^\x07\x18\x1a\x1b]*(?:\x07|\x1b\\)|\x1b[P^_X][^\x18\x1a\x1b]*\x1b\\|\x1b\[([0-?]*)[ -/]*([@-~])|\x1b[ -/]*[0-~]|[\s\S]/gu
 /** A whole row that needs no model of the terminal. */
-const PLAIN_ROW = /^[^\x00-\x1f\x7f]{0,4096}\r?$/
+const PLAIN_ROW = /^[^\x00-\x1f\x7f]{0,4096}\r$/
 /** Controls of eight bits, each of which is an escape sequence of two characters. */
 const EIGHT_BIT = /[\x80-\x9f]/g
 const asEscape = (control: string): string => `\x1b${String.fromCharCode(control.charCodeAt(0) - 0x40)}`
@@ -83,7 +89,7 @@ function asRead(text: string): string {
 }
 
 export const asksSecret = (...before: readonly string[]): boolean =>
-  before.some((text) => ASKS_SECRET.test(text) || ASKS_SECRET.test(asRead(text)))
+  before.flatMap((text) => [text, asRead(text)]).some((text) => ASKS_SECRET.test(text) || NAMES_PASSWORD.test(text))
 
 export class TypedLines {
   readonly #lines: Line[] = [newLine()]
@@ -93,8 +99,10 @@ export class TypedLines {
   readonly #isAtPrompt: boolean
   /** A line editor reads the keys. */
   readonly #isEditing: boolean
+  /** A shell or the like reads, which may show other text than what was typed, and clear the screen. */
+  readonly #isShell: boolean
   /** Undefined: no more output belongs to it. */
-  #echo: { readonly row: Row; readonly decoder: InstanceType<typeof TextDecoder> } | undefined
+  #echo: { readonly screen: EchoScreen; readonly decoder: InstanceType<typeof TextDecoder> } | undefined
   #unfinished = ''
   /** Whether no character is half received. */
   #isWhole = true
@@ -112,12 +120,13 @@ export class TypedLines {
     this.asksSecret = asksSecret(before, look.seen)
     this.#isAtPrompt = before !== ''
     this.#isEditing = isEditing
-    this.#echo = { row: new Row(columns, before.length, look), decoder: new TextDecoder() }
+    this.#isShell = isEditing || IS_PROMPT.test(before.trimEnd())
+    this.#echo = { screen: new EchoScreen(columns, before, look), decoder: new TextDecoder() }
   }
 
   /** How the host's terminal draws now; undefined: no more output belongs to it. */
   get look(): Look | undefined {
-    return this.#echo?.row.look
+    return this.#echo?.screen.look
   }
 
   /** How often Enter was typed. */
@@ -158,6 +167,7 @@ export class TypedLines {
 
   #typeToken(token: string, nowMs: number, isPasted = false): void {
     const line = this.#lines.at(-1) as Line
+    if (!this.isEntered) for (const each of this.#lines) this.#judge(each)
     if (token === '\r' || token === '\n') {
       const isSilent = this.#outputBytes === 0 && !this.#isEditing
       if (!this.isEntered) this.#isLate = isSilent && nowMs - (this.#startMs ?? nowMs) >= ECHO_MS
@@ -170,14 +180,19 @@ export class TypedLines {
     else if (line.text.length < MOST_COLUMNS) line.text += token
     if (line.isEdited) return
     // What follows is echoed after what is left.
-    if (isShown(line) && line.text.length < line.plain.length) line.echoed = line.text
+    if (line.text.length < line.plain.length) {
+      if (isShown(line)) line.echoed = line.text
+      if (line.settled !== undefined && line.settled.length > line.text.length) line.settled = line.text
+    }
     line.plain = line.text
   }
 
   /** The line was found at a prompt. */
   confirm(): void {
     const [first] = this.#lines
-    if (first !== undefined) first.echoed = first.plain
+    if (first === undefined) return
+    first.echoed = first.plain
+    first.settled = first.plain
   }
 
   /** No more output comes: what only finds echoes is given up, since thousands of these are kept. */
@@ -188,16 +203,19 @@ export class TypedLines {
 
   print(bytes: Uint8Array): void {
     if (this.#echo === undefined || this.#outputBytes > MOST_OUTPUT_BYTES) return
-    const { row, decoder } = this.#echo
+    const { screen, decoder } = this.#echo
     this.#outputBytes += bytes.length
     // The common case, for every key and host: a plain echo.
     const echo = this.#unfinished === '' && this.#isWhole ? plainText(bytes) : ''
-    if (echo !== '') {
-      for (const character of echo) row.print(character)
-      return this.#match(row.text, row.textBeforeCursor)
-    }
+    if (echo !== '') for (const character of echo) screen.print(character)
+    else this.#printText(screen, decoder.decode(bytes, { stream: true }))
+    this.#withdraw(screen)
+    this.#match(screen, screen.text)
     this.#isWhole = (bytes.at(-1) ?? 0) < 0x80
-    const text = this.#unfinished + decoder.decode(bytes, { stream: true }).replace(EIGHT_BIT, asEscape)
+  }
+
+  #printText(screen: EchoScreen, decoded: string): void {
+    const text = this.#unfinished + decoded.replace(EIGHT_BIT, asEscape)
     const end = UNFINISHED.exec(text)?.index ?? text.length
     // An endless sequence is dropped.
     this.#unfinished = text.length - end > MOST_COLUMNS ? '' : text.slice(end)
@@ -207,30 +225,74 @@ export class TypedLines {
       if (!hasEnd) to = end
       const part = text.slice(from, to)
       // Hosts may print much meanwhile, and all of them get the same keys.
-      if (hasEnd && row.isNew && PLAIN_ROW.test(part)) {
-        this.#endRow(row.isSeen ? part.trimEnd() : '')
+      const row = part.slice(0, -1)
+      if (hasEnd && screen.isNew && PLAIN_ROW.test(part) && screen.fits(row)) {
+        this.#endRow(screen, screen.isSeen ? row.trimEnd() : '')
+        screen.printRow(row)
         continue
       }
-      for (const [token, parameters, final] of part.matchAll(PRINTED_TOKEN)) row.print(token, parameters, final)
+      for (const [token, parameters, final] of part.matchAll(PRINTED_TOKEN)) screen.print(token, parameters, final)
       if (!hasEnd) break
-      this.#endRow(row.text)
-      row.clear()
+      if (screen.isAtLastRow) this.#endRow(screen, screen.text)
+      screen.lineFeed()
     }
-    this.#match(row.text, row.textBeforeCursor)
   }
 
-  #endRow(shown: string): void {
-    this.#match(shown)
+  #endRow(screen: EchoScreen, shown: string): void {
+    this.#match(screen, shown, true)
     const [first] = this.#lines
     if (this.isEntered && this.#isAtPrompt && first !== undefined && !isShown(first)) this.#isHidden = true
   }
 
-  /** `shown`: the row of the cursor, without what stood there before the first key; `beforeCursor`: its part left of the cursor. */
-  #match(shown: string, beforeCursor = ''): void {
-    if (shown === '') return
-    for (const line of this.#lines)
-      if (!isShown(line) && (this.#isEcho(line, shown) || (!this.isEntered && endsWithRest(line, beforeCursor))))
+  /** `shown`: the line of the cursor, without what stood there before the first key; it ends with this row. */
+  #match(screen: EchoScreen, shown: string, isEnd = false): void {
+    for (const line of this.#lines) {
+      if (isEnd && this.isEntered && line.row === screen.row && isOpen(line) && !this.#isEcho(line, shown))
+        line.echoed = line.settled
+      if (shown === '') continue
+      if (!isShown(line) && (this.#isEcho(line, shown) || (!this.isEntered && endsWithRest(line, screen)))) {
         line.echoed = line.plain
+        line.row = screen.row
+      }
+      // A program that asks may still erase its row.
+      const isOver = isEnd && (this.#isShell || !this.#isAtPrompt || line.plain.length < SHORTEST_SECRET)
+      if (isOver && isShown(line)) line.settled = line.echoed
+    }
+  }
+
+  /** After Enter: an echo that a program has erased from the row where it was found is none. */
+  #withdraw(screen: EchoScreen): void {
+    if (!this.isEntered) return
+    for (const [index, line] of this.#lines.entries()) {
+      if (!isOpen(line) || this.#isEcho(line, screen.textAt(line.row))) continue
+      line.echoed = line.settled
+      if (index === 0 && this.#isAtPrompt && line.row !== screen.row) this.#isHidden = true
+    }
+  }
+
+  /** At each key, and at Enter: what was echoed before must still stand. */
+  #judge(line: Line): void {
+    if (line.echoed === undefined) return
+    if (line.isEdited) line.settled ??= line.echoed
+    if (line.isEdited || this.#echo === undefined) return
+    if (!this.#stands(line, line.echoed)) {
+      line.echoed = line.settled !== undefined && this.#stands(line, line.settled) ? line.settled : undefined
+    }
+    line.settled = line.echoed
+  }
+
+  #stands({ settled = '', row }: Line, text: string): boolean {
+    const screen = this.#echo?.screen
+    const echo = text.trim()
+    if (screen === undefined || echo === '' || standsAtStart(echo, screen.text)) return true
+    // Of a paste of several lines, all but one stand elsewhere.
+    if (this.#lines.length > 1 && standsAtStart(echo, screen.textAt(row))) return true
+    if (!this.#isShell) return false
+    // A shell may show other text instead, or have printed something in the middle; it shows no less.
+    const rest = text.startsWith(settled) ? text.slice(settled.length) : text
+    if (rest.trim() !== '' && !screen.textBeforeCursor.endsWith(rest)) return false
+    const shown = screen.allText.replace(/\s/gu, '')
+    return shown.length >= echo.replace(/\s/gu, '').length && !ONE_CHARACTER.test(shown)
   }
 
   /**
@@ -249,9 +311,12 @@ export class TypedLines {
   }
 
   #stateOf(line: Line, index: number): TypedState {
+    const mayBeErased = !this.isEntered && !line.isEdited && isOpen(line)
+    if (mayBeErased && !this.#stands(line, line.echoed ?? '')) return 'hidden'
     if (index === 0 && (this.asksSecret || this.#isHidden || (this.#isLate && this.#outputBytes > 0))) return 'hidden'
     if (isShown(line)) return 'echoed'
-    return this.#outputBytes > 0 && this.isEntered ? 'hidden' : 'silent'
+    // Keys without Enter may be a password that the host has not asked to end.
+    return this.#outputBytes > 0 && (this.isEntered || line.text.length >= SHORTEST_SECRET) ? 'hidden' : 'silent'
   }
 }
 
@@ -272,106 +337,13 @@ function standsAtStart(text: string, shown: string): boolean {
 }
 
 /** Whether what was typed since the last echo is left of the cursor: a shell may have replaced what is before it, or a program printed there. */
-function endsWithRest({ plain, echoed }: Line, beforeCursor: string): boolean {
+function endsWithRest({ plain, echoed }: Line, { textBeforeCursor }: EchoScreen): boolean {
   if (echoed === undefined || echoed.trim() === '' || !plain.startsWith(echoed)) return false
   const rest = plain.slice(echoed.length)
-  return rest.trim() !== '' && beforeCursor.endsWith(rest)
+  return rest.trim() !== '' && textBeforeCursor.endsWith(rest)
 }
+
+/** It may still be erased. */
+const isOpen = ({ echoed, settled }: Line): boolean => echoed !== undefined && echoed !== settled
 
 const isShown = ({ plain, echoed }: Line): boolean => echoed?.startsWith(plain) === true
-
-const PLAIN_LOOK: Look = { seen: '', pen: PLAIN_PEN, savedPen: PLAIN_PEN, backdrop: undefined }
-
-/** Private modes that save the cursor and its pen when they are set, and restore them when they are reset. */
-const SAVES_CURSOR = /^\?(?:[\d;]*;)?104[89](?:;|$)/
-
-/** The row of the cursor with what was printed since the first key and can be seen, over the terminal's automatic line breaks. */
-class Row {
-  readonly #columns: number
-  #look: Look
-  #isSeen: boolean
-  #cells: string[] = []
-  #start: number
-  #at: number
-
-  constructor(columns: number, start: number, look: Look) {
-    this.#look = look
-    this.#isSeen = isSeen(look.pen, look.backdrop)
-    this.#columns = Math.max(1, columns)
-    this.#start = start
-    this.#at = start
-  }
-
-  get look(): Look {
-    return this.#look
-  }
-
-  /** What is printed now can be seen. */
-  get isSeen(): boolean {
-    return this.#isSeen
-  }
-
-  /** Nothing was printed since the line feed. */
-  get isNew(): boolean {
-    return this.#cells.length === 0 && this.#start === 0 && this.#at === 0
-  }
-
-  get text(): string {
-    return Array.from(this.#cells.slice(this.#start), (cell) => cell ?? ' ')
-      .join('')
-      .trimEnd()
-  }
-
-  get textBeforeCursor(): string {
-    return Array.from(this.#cells.slice(this.#start, this.#at), (cell) => cell ?? ' ').join('')
-  }
-
-  clear(): void {
-    this.#cells = []
-    this.#start = 0
-    this.#at = 0
-  }
-
-  print(token: string, parameters = '', final = ''): void {
-    const count = Math.min(MOST_COLUMNS, Math.max(1, Number.parseInt(parameters, 10) || 1))
-    const at = this.#at
-    if (final !== '') {
-      if (final === 'C') this.#at += count
-      else if (final === 'D') this.#at -= count
-      else if (final === 'A') this.#at -= count * this.#columns
-      else if (final === 'B') this.#at += count * this.#columns
-      else if (final === 'G') this.#at = at - (at % this.#columns) + count - 1
-      else if (final === 'K')
-        this.#cells.length = parameters === '' || parameters === '0' ? Math.min(at, this.#cells.length) : 0
-      else if (final === 'P') this.#cells.splice(at, count)
-      else if (final === '@' && at < this.#cells.length)
-        this.#cells.splice(at, 0, ...Array<string>(Math.min(count, 256)).fill(' '))
-      else if (final === 'H') this.clear()
-      else this.#draw(token, parameters, final)
-    } else if (token === '\r') this.#at = at - (at % this.#columns)
-    else if (token === '\b') this.#at -= 1
-    else if (token >= ' ' && token !== '\x7f' && !token.startsWith('\x1b')) {
-      while (this.#cells.length < at) this.#cells.push(' ')
-      this.#cells[at] = this.#isSeen ? token : ' '
-      this.#at += 1
-    } else if (token === '\x1bc') this.#take(PLAIN_PEN, PLAIN_PEN)
-    else if (token === '\x1b7') this.#take(this.#look.pen, this.#look.pen)
-    else if (token === '\x1b8') this.#take(this.#look.savedPen)
-    this.#at = Math.max(0, Math.min(MOST_COLUMNS, this.#at))
-  }
-
-  /** Sequences that change what the next characters look like. */
-  #draw(token: string, parameters: string, final: string): void {
-    const { pen, savedPen } = this.#look
-    if (final === 'm') return token === `\x1b[${parameters}m` ? this.#take(changedPen(pen, parameters)) : undefined
-    if (token === '\x1b[!p') return this.#take(PLAIN_PEN, PLAIN_PEN)
-    const isSaved = SAVES_CURSOR.test(parameters)
-    if (token === '\x1b[s' || (isSaved && final === 'h')) this.#take(pen, pen)
-    else if (token === '\x1b[u' || (isSaved && final === 'l')) this.#take(savedPen)
-  }
-
-  #take(pen: Pen, savedPen = this.#look.savedPen): void {
-    this.#look = { ...this.#look, pen, savedPen }
-    this.#isSeen = isSeen(pen, this.#look.backdrop)
-  }
-}

@@ -28,6 +28,23 @@ const SECRETS = [
     secret: 'hunter2-concealed',
   },
   {
+    // Each key is shown, and erased 4 ms later.
+    program: [
+      "stty -echo -icanon; printf 'Losung: '",
+      'while IFS= read -r -n 1 c && [ "$c" ]; do printf %s "$c"; sleep 0.004; printf "\\b \\b"; done; echo; stty sane',
+    ].join('; '),
+    asks: /Losung:$/,
+    secret: 'hunter2-flicker',
+  },
+  {
+    program: [
+      "stty -echo -icanon; t=; printf 'Sesam = '",
+      'while IFS= read -r -n 1 c && [ "$c" ]; do t=$t$c; n=$(printf %s "$t" | wc -c); printf "%s\\033[%dD\\033[%dX" "$t" $n $n; done; echo; stty sane',
+    ].join('; '),
+    asks: /Sesam =$/,
+    secret: 'hunter2-erased',
+  },
+  {
     program: 'ssh -o StrictHostKeyChecking=no -o PubkeyAuthentication=no -o NumberOfPasswordPrompts=1 root@localhost',
     asks: /password:\s*$/,
     secret: 'hunter2-ssh',

@@ -305,6 +305,16 @@ describe('an echo that nobody can see', () => {
   })
 
   it.each<[string, readonly [string, ...string[]]]>([
+    ['blue that is nearly black, on black', ['\x1b[38;2;0;0;25;48;2;0;0;0m']],
+    ['a dark blue of the palette on a dark terminal', ['\x1b[38;5;17m']],
+    ['a dark grey that is dimmed', ['\x1b[2;38;2;60;60;60;48;2;0;0;0m']],
+    ['in another character set', ['\x1b(0']],
+    ['with a sequence that has a control character in it', ['', '\x1b[\x078mKEY\x1b[m']],
+  ])('does not count: %s', (_, printed) => {
+    expect(stateAfter('Say it: ', printed)).toBe('hidden')
+  })
+
+  it.each<[string, readonly [string, ...string[]]]>([
     ['red', ['\x1b[31m']],
     ['grey on black', ['\x1b[90;40m']],
     ['white on the colour of the terminal', ['\x1b[97m']],
@@ -335,6 +345,75 @@ describe('an echo that nobody can see', () => {
   })
 })
 
+describe('an echo that does not last', () => {
+  const SECRET = 'hunter2'
+  /** For each key, what the host prints in one or more packets. */
+  const stateAfter = (before: string, packets: (key: string, text: string) => readonly string[], isEditing = false) => {
+    const typed = new TypedLines(before, 80, isEditing)
+    for (let length = 1; length <= SECRET.length; length++) {
+      typed.type(Buffer.from(SECRET[length - 1] ?? ''), 0)
+      for (const packet of packets(SECRET[length - 1] ?? '', SECRET.slice(0, length))) typed.print(Buffer.from(packet))
+    }
+    const early = typed.lines[0]?.state
+    typed.type(Buffer.from('\r'), 0)
+    typed.print(Buffer.from('\r\n$ '))
+    return [early, typed.lines[0]?.state]
+  }
+  const n = (text: string) => text.length
+
+  it.each<[string, (key: string, text: string) => readonly string[]]>([
+    ['erased with ECH', (_, text) => [`${text}\x1b[${n(text)}D\x1b[${n(text)}X`]],
+    ['erased with ED', (_, text) => [`${text}\x1b[${n(text)}D\x1b[J`]],
+    ['erased with EL', (_, text) => [`${text}\x1b[${n(text)}D\x1b[1K\x1b[K`]],
+    ['on a line that is deleted', (_, text) => [`${text}\x1b[${n(text)}D\x1b[M`]],
+    ['on a line that is pushed down', (_, text) => [`\r${text}\x1b[L`]],
+    ['on a screen that is scrolled', (_, text) => [`\r${text}\x1b[99S`]],
+    ['overwritten after the cursor was saved', (_, text) => [`\x1b7${text}\x1b8${' '.repeat(n(text))}\x1b8`]],
+    ['overwritten at a place', (_, text) => [`\x1b[5;9H${text}\x1b[5;9f${' '.repeat(n(text))}\x1b[5d\x1b[9G`]],
+    ['overwritten after a tab', (_, text) => [`\r\t${text}\r\t${' '.repeat(n(text))}\r\t`]],
+    ['on the row above, which is erased', (_, text) => [`${text}\r\n\x1b[A\x1b[2K`]],
+    ['on a screen that is reset', (_, text) => [`${text}\x1bc`]],
+    ['on the other screen', (_, text) => [`\x1b[?1049h${text}\x1b[?1049l`]],
+    ['erased a moment later', (key) => [key, '\b \b']],
+    ['erased a moment later, all of it', (_, text) => [text, `\x1b[${n(text)}D\x1b[${n(text)}X`]],
+    ['concealed a moment later', (key) => [key, `\b\x1b[8m${key}\x1b[m`]],
+    ['covered with a star a moment later', (key) => [key, '\b*']],
+    ['erased when the next key comes', (key, text) => [n(text) > 1 ? `\b \b${key}` : key]],
+    ['covered with a star when the next key comes', (key, text) => [n(text) > 1 ? `\b*${key}` : key]],
+  ])('does not count: %s', (_, packets) => {
+    for (const before of ['Losung: ', 'root = ']) expect(stateAfter(before, packets)).toEqual(['hidden', 'hidden'])
+  })
+
+  it.each<[string, (key: string, text: string) => readonly string[]]>([
+    ['a moment later', (key) => [key, '\b \b']],
+    ['at once', (_, text) => [`${text}\x1b[${n(text)}D\x1b[${n(text)}X`]],
+    ['with stars', (key) => [key, '\b*']],
+  ])('does not count where a program pretends to be a shell, and erases it %s', (_, packets) => {
+    for (const isEditing of [false, true]) expect(stateAfter('Losung $ ', packets, isEditing)[1]).toBe('hidden')
+  })
+
+  it('does not count where it came after Enter and is erased a moment later, with or without a line feed', () => {
+    for (const end of ['', '\r\n']) {
+      const typed = new TypedLines('Losung: ', 80)
+      typed.type(Buffer.from(`${SECRET}\r`), 0)
+      typed.print(Buffer.from(`${SECRET}${end}`))
+      typed.print(Buffer.from(`${end && '\x1b[A'}\x1b[2K\r\n$ `))
+      expect(typed.lines[0]?.state).toBe('hidden')
+    }
+  })
+
+  it('counts where a program clears the line after Enter', () => {
+    const typed = new TypedLines('Name: ', 80)
+    for (const key of SECRET) {
+      typed.type(Buffer.from(key), 0)
+      typed.print(Buffer.from(key))
+    }
+    typed.type(Buffer.from('\r'), 0)
+    typed.print(Buffer.from('\r\x1b[2K\x1b[H\x1b[2J$ '))
+    expect(typed.lines[0]?.state).toBe('echoed')
+  })
+})
+
 describe('a question for a password', () => {
   it.each([
     'P\u0430ssword: ',
@@ -348,11 +427,22 @@ describe('a question for a password', () => {
     'Contraseña: ',
     'Contrasen\u0303a: ',
     'Clave: ',
+    'Wachtwoord: ',
+    'Password for root =  ',
+    'enter passphrase ',
+    '[Kennwort] ',
   ])('is known: %s', (text) => {
     expect(asksSecret(text)).toBe(true)
   })
 
-  it.each(['Пароль в файле: ', 'Name: ', 'enclave: ', 'ls ~/passwords # '])('is not seen in %s', (text) => {
+  it.each([
+    'Пароль в файле: ',
+    'Name: ',
+    'enclave: ',
+    'ls ~/passwords # ',
+    '~/passwords ❯ ',
+    'm1# cat passwords',
+  ])('is not seen in %s', (text) => {
     expect(asksSecret(text)).toBe(false)
   })
 })

@@ -1,0 +1,80 @@
+/** The part of a terminal that finds echoes, against the emulator. */
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { createScreen } from '../../../../src/terminal/headless-screen.ts'
+import { PLAIN_PEN } from '../../../../src/terminal/pen.ts'
+import { EchoScreen } from '../../../../src/ui/report/echo-screen.ts'
+import { randomRuns } from '../../../support/random-runs.ts'
+
+const [COLUMNS, ROWS] = [12, 4]
+const PIECES = /\x1b\][^\x07\x18\x1a\x1b]*(?:\x07|\x1b\\)|\x1b\[([0-?]*)[ -/]*([@-~])|\x1b[ -/]*[0-~]|[\s\S]/gu
+
+const parameter = fc.constantFrom('', '0', '1', '2', '3', '5', '11', '12', '40')
+const sequences = fc
+  .tuple(parameter, fc.constantFrom(...'ABCDEFGHIJKLMPSTXZ@`abdefgrsu'), fc.boolean())
+  .map(([count, final, hasTwo]) => `\x1b[${count}${hasTwo && final === 'H' ? ';3' : ''}${final}`)
+const others = fc.constantFrom(
+  ...[
+    '\r',
+    '\b',
+    '\n',
+    '\r\n',
+    '\t',
+    '\v',
+    '\x0e',
+    '\x0f',
+    '\x07',
+    '\x1b7',
+    '\x1b8',
+    '\x1bM',
+    '\x1bD',
+    '\x1bE',
+    '\x1bc',
+  ],
+  ...[
+    '\x1b#8',
+    '\x1bH',
+    '\x1b(0',
+    '\x1b(B',
+    '\x1b[4h',
+    '\x1b[4l',
+    '\x1b[?7l',
+    '\x1b[?6h',
+    '\x1b[?1049h',
+    '\x1b[?1049l',
+  ],
+  ...['\x1b[8m', '\x1b[m', '\x1b[30;40m', '\x1b[31m', '\x1b]0;x\x07', '\x1b[1 @', '\x1b[?25l', '\x1b[2 q', '\x1b[!p'],
+)
+const text = fc.oneof(
+  fc.constantFrom('語', '한', 'é', 'e\u0301', '⚠\ufe0f', '🐳', '👩\u200d💻', '🇩🇪', '❯', '\ue0b0', '│'),
+  fc.string({ unit: fc.constantFrom(...'abcdefgh'), minLength: 1, maxLength: 14 }),
+)
+const output = fc.array(fc.oneof({ weight: 4, arbitrary: text }, { weight: 4, arbitrary: sequences }, others), {
+  maxLength: 30,
+})
+
+it('never takes for text what the emulator does not show', () => {
+  const place = { row: fc.integer({ min: 0, max: ROWS - 1 }), column: fc.integer({ min: 0, max: COLUMNS - 1 }) }
+  fc.assert(
+    fc.property(output, place.row, place.column, (pieces, row, column) => {
+      const size = { rows: ROWS, row, column }
+      const echo = new EchoScreen(COLUMNS, ' '.repeat(column), {
+        ...{ seen: '', pen: PLAIN_PEN, savedPen: PLAIN_PEN, backdrop: 'dark', size },
+      })
+      using emulated = createScreen({
+        ...{ columns: COLUMNS, rows: ROWS, historyLines: 1000, handlers: { onReply: () => undefined } },
+      })
+      emulated.parse(Buffer.from(`\x1b[${row + 1};${column + 1}H`))
+      for (const piece of pieces) {
+        emulated.parse(Buffer.from(piece))
+        for (const [token, parameters, final] of piece.matchAll(PIECES)) {
+          if (token === '\n') echo.lineFeed()
+          else echo.print(token, parameters, final)
+        }
+        const shown = emulated.allText().join('').replaceAll(' ', '')
+        for (const word of echo.text.split(' ')) expect(shown).toContain(word)
+      }
+    }),
+    { numRuns: randomRuns(2000) },
+  )
+})
