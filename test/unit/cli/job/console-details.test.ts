@@ -40,6 +40,6 @@ it('reads the output of the bundle that failed first, and says whose it is', asy
   }
   expect(queue.details(1)).toMatchObject({
     job: { state: { kind: 'failed' } },
-    log: { host: 'm2', whose: 'rank 1 on m2', program: expect.stringContaining('-1-1-1 || exit; ') },
+    log: { host: 'm2', whose: 'rank 1 on m2', program: expect.stringContaining('-1-1-1 2>/dev/null || exit 4; ') },
   })
 })
