@@ -307,8 +307,8 @@ export class WorkPanel implements Disposable {
 
   #askToStop({ view: { kind, isStopping } }: Panel): void {
     if (!this.isBusy || isStopping) return this.stop()
-    const title = `Stop ${this.title()}?`
-    this.#withdraw = questions.openStop(this.#context, kind, this.busyHosts(), title, () => this.stop())
+    const asked = { kind, hosts: this.busyHosts(), title: this.title(), onYes: () => this.stop() }
+    this.#withdraw = questions.openStop(this.#context, asked)
   }
 
   #open(): void {
@@ -323,9 +323,10 @@ export class WorkPanel implements Disposable {
     if (this.isBusy) return this.#context.notice('still running: c stops it', 'warning')
     if (hosts.length === 0) return this.#context.notice('no host failed: R repeats on all', 'warning')
     const { kind } = work.view
-    this.#withdraw = questions.openAgain(this.#context, kind, hosts, this.title(), () => {
+    const onYes = () => {
       if (this.#work === work && !this.isBusy) this.#restart(work, hosts)
-    })
+    }
+    this.#withdraw = questions.openAgain(this.#context, { kind, hosts, title: this.title(), onYes })
   }
 
   #restart(work: RunWork | CopyWork, hosts: readonly string[]): void {

@@ -5,7 +5,7 @@ import { expandCommand } from '../../ops/run/command-template.ts'
 import type { Completing, DialogLine } from '../dialogs/dialog.ts'
 import { type LineCheck, type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
 import { completeHostSet, completeLastPath, completePath } from '../dialogs/prompt-line.ts'
-import { confirmDialog, withdrawable } from '../dialogs/text-dialog.ts'
+import { type ConfirmOptions, confirmDialog, withdrawable } from '../dialogs/text-dialog.ts'
 import { type ConsoleState, type PageContext, receiverList } from '../state/console-state.ts'
 import { type ParsedWork, parseWork, parseWorkLine, type WorkRequest } from './parse-work.ts'
 
@@ -155,56 +155,48 @@ export function openSave(context: PageContext, onSubmit: (directory: string) => 
   )
 }
 
-/** Whether to start it again. Returns what withdraws the question. */
-export function openAgain(
-  context: PageContext,
-  kind: 'run' | 'copy',
-  hosts: readonly string[],
-  title: string,
-  onYes: () => void,
-): () => void {
-  const { make, withdraw } = withdrawable(
-    confirmDialog({
-      id: `${kind}-again`,
-      title: `${kind === 'run' ? 'Run' : 'Copy'} again on ${foldHostSet(hosts)}?`,
-      lines: [
-        { text: title },
-        ...(kind === 'copy'
-          ? [{ text: 'Continues what was interrupted; identical files are skipped.', tone: 'muted' as const }]
-          : []),
-      ],
-      yesTitle: `${kind} again`,
-      onYes,
-    }),
-  )
-  context.openDialog(make)
-  return withdraw
+type Asked = {
+  readonly kind: 'run' | 'copy'
+  readonly hosts: readonly string[]
+  /** What runs, or ran. */
+  readonly title: string
+  onYes(): void
 }
 
+/** Whether to start it again. Returns what withdraws the question. */
+export const openAgain = (context: PageContext, { kind, hosts, title, onYes }: Asked): (() => void) =>
+  openQuestion(context, {
+    id: `${kind}-again`,
+    title: `${kind === 'run' ? 'Run' : 'Copy'} again on ${foldHostSet(hosts)}?`,
+    lines: [
+      { text: title },
+      ...(kind === 'copy'
+        ? [{ text: 'Continues what was interrupted; identical files are skipped.', tone: 'muted' as const }]
+        : []),
+    ],
+    yesTitle: `${kind} again`,
+    onYes,
+  })
+
 /** Before a run or a copy that is still running is stopped. Returns what withdraws the question. */
-export function openStop(
-  context: PageContext,
-  kind: 'run' | 'copy',
-  hosts: readonly string[],
-  title: string,
-  onYes: () => void,
-): () => void {
-  const { make, withdraw } = withdrawable(
-    confirmDialog({
-      id: `stop-${kind}`,
-      title,
-      lines: [
-        { text: `Still running on ${foldHostSet(hosts)}.` },
-        {
-          text: kind === 'run' ? 'This stops its processes there.' : 'An interrupted copy continues next time.',
-          tone: 'muted',
-        },
-      ],
-      yesTitle: 'stop',
-      noTitle: 'keep running',
-      onYes,
-    }),
-  )
+export const openStop = (context: PageContext, { kind, hosts, title, onYes }: Asked): (() => void) =>
+  openQuestion(context, {
+    id: `stop-${kind}`,
+    title: `Stop ${title}?`,
+    lines: [
+      { text: `Still running on ${foldHostSet(hosts)}.` },
+      {
+        text: kind === 'run' ? 'This stops its processes there.' : 'An interrupted copy continues next time.',
+        tone: 'muted',
+      },
+    ],
+    yesTitle: 'stop',
+    noTitle: 'keep running',
+    onYes,
+  })
+
+function openQuestion(context: PageContext, options: ConfirmOptions): () => void {
+  const { make, withdraw } = withdrawable(confirmDialog(options))
   context.openDialog(make)
   return withdraw
 }
