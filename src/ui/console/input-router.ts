@@ -147,7 +147,10 @@ const CHOOSING_KEYS: Readonly<Record<string, ActionId>> = {
 const KEYS_CAME_BACK = 'the keys had only just come back to the shells'
 const QUESTION_CLOSED = 'a question had only just closed'
 /** With these a line of which the beginning was dropped is over. */
-const ENDS_LINE: ReadonlySet<string> = new Set(['Enter', 'Ctrl-c', 'Ctrl-u'])
+const GIVES_UP_LINE: ReadonlySet<string> = new Set(['Ctrl-c', 'Ctrl-u', 'Esc'])
+
+/** `why` it is not sent; `key`: the label of the one that gave the keys back. */
+type Word = { readonly timer?: Disposable; readonly why: string; readonly key?: string | undefined }
 
 export class InputRouter {
   readonly #app: ConsoleApp
@@ -157,7 +160,7 @@ export class InputRouter {
   #gridTimer: Disposable | undefined
   #choosingTimer: Disposable | undefined
   /** While the text may continue that was meant for a tab, or for a command that did nothing; `why` it is not sent. */
-  #word: { readonly timer?: Disposable; readonly why: string } | undefined
+  #word: Word | undefined
   /** The leader was pressed in a dialog: the next key is a command, and no text. */
   #isCommandInDialog = false
 
@@ -225,10 +228,10 @@ export class InputRouter {
     if (notice?.about === 'key' && app.state.notice === notice) app.change(() => ({ notice: undefined }))
     // Nor is what follows the letter that closed a question meant for what was behind it.
     const isOver = mode.kind === 'dialog' && app.dialogs.current === undefined
-    if (isAnswer || (isOver && event.key.text !== undefined)) return this.#holdWord(QUESTION_CLOSED)
+    if (isAnswer || (isOver && event.key.text !== undefined)) return this.#holdWord(QUESTION_CLOSED, label)
     if (keysElsewhere(app.state) !== undefined) return
     // `1` shows the shells, `t` chooses receivers and `y` answers, but perhaps it was part of a word.
-    if (isOnPage || (wasElsewhere && event.key.text !== undefined)) return this.#holdWord(KEYS_CAME_BACK)
+    if (isOnPage || (wasElsewhere && event.key.text !== undefined)) return this.#holdWord(KEYS_CAME_BACK, label)
     // The text that follows may be meant for the prompt that did not open.
     const now = app.state.notice
     if (mode.kind === 'leader' && now !== notice && now?.about === 'key') this.#holdWord(now.text)
@@ -254,7 +257,7 @@ export class InputRouter {
   /** Where no key reaches a host: true for a letter that continues a word that was not meant for what has the keys now. */
   #isRestOfWord({ key }: KeyEvent): boolean {
     if (this.#word === undefined || (key.text === undefined && key.name !== 'enter')) return false
-    this.#holdWord(this.#word.why)
+    this.#holdWord(this.#word.why, this.#word.key)
     this.#app.notice(`not taken: ${this.#word.why}; type it again`, 'warning', 'key')
     return true
   }
@@ -268,23 +271,26 @@ export class InputRouter {
       this.#endWord()
       return false
     }
-    if (held === 'line' && ENDS_LINE.has(label)) this.#endWord()
-    else if (key.text !== undefined) this.#holdLine(word.why)
-    else if (held === 'moment') this.#holdWord(word.why)
+    if (held === 'line' && GIVES_UP_LINE.has(label)) this.#endWord()
+    // The next line of what is typed or pasted without a pause counts on this one.
+    else if (held === 'line' && label === 'Enter') this.#holdWord(word.why)
+    // The key that leads back, pressed once more, begins no line.
+    else if (key.text !== undefined && (held === 'line' || label !== word.key)) this.#holdLine(word)
+    else if (held === 'moment') this.#holdWord(word.why, word.key)
     return true
   }
 
-  #holdLine(why: string): void {
-    this.#word?.timer?.[Symbol.dispose]()
+  #holdLine({ timer, why }: Word): void {
+    timer?.[Symbol.dispose]()
     this.#word = { why }
     this.#app.change(() => ({ held: 'line' }))
     this.#app.notice(`not sent, until Enter: ${why}`, 'warning', 'key')
   }
 
-  #holdWord(why: string): void {
+  #holdWord(why: string, key?: string): void {
     const app = this.#app
     this.#word?.timer?.[Symbol.dispose]()
-    this.#word = { timer: app.clock.after(WORD_MS, () => this.#endWord()), why }
+    this.#word = { timer: app.clock.after(WORD_MS, () => this.#endWord()), why, key }
     app.change(() => ({ held: 'moment' }))
   }
 

@@ -82,6 +82,7 @@ describe('a word in which a letter is also a key', () => {
     harness.clock.advance(500)
     harness.type('yes\r')
     expect([harness.console.state.hosts.size, received(harness)]).toEqual([2, '||'])
+    harness.clock.advance(500)
     harness.type('ls')
     expect(received(harness)).toContain('ls')
   })
@@ -100,11 +101,42 @@ describe('a word in which a letter is also a key', () => {
     )
     harness.type('\r')
     expect(received(harness)).toBe('||')
+    harness.clock.advance(500)
     harness.type('ls\r')
     expect(received(harness)).toBe('ls\r|ls\r|ls\r')
   })
 
   it.each([
+    ['at once, as a paste without marks', 0],
+    ['by a fast typist', 120],
+  ])('takes the lines with it that follow %s', (_, pauseMs) => {
+    const harness = open()
+    harness.type(`${LEADER}5`)
+    for (const key of 'see 1 foo\recho BAR\rrm -rf x\r') {
+      harness.clock.advance(pauseMs)
+      harness.type(key)
+    }
+    expect([harness.console.state.tab, received(harness)]).toEqual(['shells', '||'])
+    expect(header(harness)).toContain(' ONE MOMENT · hosts get no keys ')
+    harness.clock.advance(500)
+    harness.type('ls\r')
+    expect(received(harness)).toBe('ls\r|ls\r|ls\r')
+  })
+
+  it('is none when the key that leads back is only pressed once more', () => {
+    const harness = open()
+    harness.type(`${LEADER}[`)
+    harness.type('q')
+    harness.clock.advance(200)
+    harness.type('q')
+    expect(header(harness)).toContain(' ONE MOMENT · hosts get no keys ')
+    harness.clock.advance(500)
+    harness.type('q')
+    expect(received(harness)).toBe('q|q|q')
+  })
+
+  it.each([
+    ['Esc', ESC],
     ['Ctrl-C', '\x03'],
     ['Ctrl-U', '\x15'],
     ['the leader', `${LEADER}${ESC}`],
@@ -183,6 +215,7 @@ describe('a tab', () => {
     expect(header(harness)).toContain(' UNTIL ENTER · hosts get no keys ')
     harness.type('\r')
     expect(received(harness)).toBe('||')
+    harness.clock.advance(500)
     expect(header(harness)).toContain(' TYPING INTO ALL 3: ')
     harness.type('ls\r')
     expect(harness.got('m1')).toBe('ls\r')
