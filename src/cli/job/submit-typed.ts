@@ -9,6 +9,15 @@ import type { CliContext } from '../command-line/verb.ts'
 import type { OpenQueue } from './open-queue.ts'
 import { checkRoom, prepareJob, type SubmitOptions, submit, submitter } from './submit.ts'
 
+/** For sh as it is typed; where all of it is in quotes, as in a shell and in the docs, what is in them. */
+function commandIn(text: string): string {
+  const command = text.trim()
+  const quote = command[0] ?? ''
+  if (command.length < 2 || !`'"`.includes(quote) || !command.endsWith(quote)) return command
+  const [word = '', ...others] = splitWords(command)
+  return others.length === 0 ? word : command
+}
+
 /** Options of `muster job submit` that print something, or read a file line by line. */
 const OF_SHELLS = { from: '--from', dryRun: '--dry-run', as: '--as', json: '--json' } as const
 
@@ -25,11 +34,12 @@ export function typedOptions(): readonly string[] {
  * know, in words. @throws MusterError `usage`, and as `muster job submit` does
  */
 export async function submitTyped(text: string, queue: OpenQueue, context: CliContext): Promise<readonly string[]> {
-  const [, before = '', command = text] = /^\s*(|-.*?\s)--\s(.*)$/s.exec(text) ?? []
+  const line = text.replace(/^\s*muster job submit\s+/, '')
+  const [, before = '', command = line] = /^\s*(|-.*?\s)--\s(.*)$/s.exec(line) ?? []
   const hasOptionsAlone = /^\s*-/.test(command)
   const words = hasOptionsAlone ? splitWords(command.replace(/(^|\s)--\s*$/, '')) : splitWords(before)
   const { options, rest } = readOptions<SubmitOptions>(
-    hasOptionsAlone ? words : [...words, '--', command.trim()],
+    hasOptionsAlone ? words : [...words, '--', commandIn(command)],
     (own) => {
       submit.define?.(own)
       return own

@@ -45,6 +45,17 @@ it('submits a command as it is typed', async () => {
   expect(queue.read()?.groups.map(({ first, count }) => [first, count])).toEqual([[1, 1]])
 })
 
+it.each([
+  [`-- 'echo quoted; sleep 1'`, 'echo quoted; sleep 1'],
+  [`"echo \\"a\\" $HOME"`, 'echo "a" $HOME'],
+  [`'a' | tee 'b'`, `'a' | tee 'b'`],
+  [`'a b' 'c'`, `'a b' 'c'`],
+  [`muster job submit -- 'python eval.py $X'`, 'python eval.py $X'],
+])('takes %s for the command that a shell would pass on', async (typed, command) => {
+  expect(await queue.submit(typed)).toEqual(['submitted job 1'])
+  expect(specOf(1)?.command).toBe(command)
+})
+
 it('takes the options of muster job submit, with quotes', async () => {
   const typed = `--gpu 1 --name 'my fit' --retries 2 --array 0-3 -- python train.py > out`
   expect(await queue.submit(typed)).toEqual(['submitted jobs 1-4'])
