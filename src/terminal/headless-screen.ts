@@ -436,7 +436,7 @@ class HeadlessScreen implements Disposable {
     return text + last.padEnd(Math.min(buffer.cursorX, this.#columns))
   }
 
-  /** The same text, with blanks in place of what nobody can see: concealed, or in the colour of its background. */
+  /** The same text, with blanks in place of characters that are not visible: concealed, or in the colour of their background. */
   seenBeforeCursor(backdrop: Backdrop): string {
     const buffer = this.#buffers.active
     const row = buffer.baseY + buffer.cursorY

@@ -28,7 +28,7 @@ export type CopyTask = SendTask & {
   /** A relative one starts in the home directory. With a slash at its end, or for several sources, it is a directory, which is made. */
   readonly destination: BytePath
   readonly isDryRun: boolean
-  /** What is below the destination is not trusted: a link in place of a directory is replaced, whoever owns it. */
+  /** Below the destination, a link in place of a directory is replaced, even if root owns it. */
   readonly replacesLinks: boolean
   readonly smallFiles?: SmallFiles
   /** Finds hosts that share the destination; undefined for a single host. */

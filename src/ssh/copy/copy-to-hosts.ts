@@ -20,8 +20,8 @@ export type CopyRequest = {
   destinationOf(endpoint: Endpoint): string
   readonly isDryRun: boolean
   /**
-   * True: below the destination, a link in place of a directory is replaced, whoever owns it. By default, one that belongs to the
-   * account or root is followed, and another one refused.
+   * True: below the destination, a link in place of a directory is replaced, even if root owns it. By default, a link that belongs to
+   * the account or to root is followed, and any other link is refused.
    */
   readonly replacesLinks?: boolean
   /** Whether hosts relay large files; by default (`auto`) where that is measured to be faster. */

@@ -8,7 +8,7 @@ import { type Backdrop, changedPen, isSeen, type Pen, PLAIN_PEN } from '../../te
 
 /** How a host's terminal is at the first key of a line. */
 export type Look = {
-  /** Left of the cursor, with blanks in place of what nobody can see. */
+  /** The text left of the cursor, with blanks in place of characters that are not visible. */
   readonly seen: string
   readonly pen: Pen
   /** It comes back with the saved cursor. */
@@ -58,7 +58,7 @@ export class EchoScreen {
   #y = 0
   /** Of the screen's uppermost row. */
   #top: number
-  /** Where the first key found the cursor; 0: its line was drawn anew. */
+  /** The column of the cursor at the first key; 0 once the line was drawn again. */
   #start: number
   #saved: Place | undefined
   /** Not after characters whose width is not known, nor after a sequence that may have moved the cursor. */

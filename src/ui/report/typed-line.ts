@@ -1,7 +1,7 @@
 /**
- * What is typed into one host's shell up to Enter, and whether the host echoed it. Only echoed text may be kept: what a host hides
- * is a password or the like. The echo is found in the host's own output, on a model of its screen. What nobody can see is no echo:
- * concealed text, text in the colour of its background, and text that no longer stands when the next key is typed. Pure.
+ * What is typed into one host's shell up to Enter, and whether the host echoed it. Only echoed text may be kept, because hidden text
+ * may be a password. The echo is found in the host's own output, on a model of its screen. Concealed text, text in the colour of its
+ * background, and text that was erased before the next key do not count as an echo. Pure.
  */
 import { ASCII } from '../../base/text-width.ts'
 import { EchoScreen, type Look, PLAIN_LOOK } from './echo-screen.ts'

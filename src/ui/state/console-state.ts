@@ -313,8 +313,8 @@ export const outsideMajority = (equalGroups: readonly (readonly string[])[]): Re
   new Set((equalGroups.length > 1 && equalGroups[0]?.length === 1 ? equalGroups : equalGroups.slice(1)).flat())
 
 /**
- * The receivers that differ; if there are none, those in trouble and those whose screen differs from the majority. Of all hosts only
- * while none receives: who was left out gets no keys.
+ * The receivers that differ; if there are none, those in trouble and those whose screen differs from the majority. Looks at all hosts
+ * only while there are no receivers, so that a host that was left out gets no keys.
  */
 export function differentHosts(state: ConsoleState, equalGroups: () => readonly (readonly string[])[]): string[] {
   const diverged = state.diverged.filter((host) => state.receivers.has(host))

@@ -248,7 +248,7 @@ describe('the hosts that differ', () => {
     expect(harness.console.state.notice?.text).toBe('no host differs')
   })
 
-  it('are looked for among the receivers: who was left out gets no keys', async () => {
+  it('are looked for among the receivers, so that a host that was left out gets no keys', async () => {
     const harness = await atPrompts()
     harness.type(`${LEADER}/m[1-3]\r`)
     for (const host of ['m5', 'm6']) await harness.print(host, 'something else')
