@@ -255,7 +255,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
     },
     sweep(id) {
       const [job, group] = [store.get(id), store.groupOf(id)]
-      return job && group !== undefined ? store.results.sweep(group, job.spec, context.now()) : undefined
+      return job && group !== undefined ? store.results.sweep(group, job.spec) : undefined
     },
     study: (id) => studies.study(id),
     changeStudy(id, change) {

@@ -278,20 +278,20 @@ Examples:
     using queue = await readQueue(options, context)
     const { spec } = jobOr(queue, id)
     const group = queue.store.groupOf(id) ?? 0
-    const { metrics, parameters, rows, count } = queue.store.results.sweep(group, spec, context.now())
+    const { metrics, parameters, rows, count } = queue.store.results.sweep(group, spec)
     const sorted = sortRows(rows, metrics, parameters, options.sort).slice(0, options.limit)
     if (options.json) {
-      for (const { id: job, kind, attempt, parameters: own, values } of sorted) {
+      for (const { id: job, state, attempt, parameters: own, values } of sorted) {
         const metrics = metricsJson(Object.entries(values))
-        const line = { type: 'result', job, state: kind, attempt, parameters: own, metrics }
+        const line = { type: 'result', job, state: state.kind, attempt, parameters: own, metrics }
         context.stdout.write(jsonLine(line, context))
       }
       return EXIT.ok
     }
     const names = metrics.map(({ name }) => name)
-    const cells = sorted.map(({ id: job, kind, parameters: own, values }) => [
+    const cells = sorted.map(({ id: job, state, parameters: own, values }) => [
       String(job),
-      kind,
+      state.kind,
       ...parameters.map((name) => own[name] ?? ''),
       ...names.map((name) => values[name] ?? '-'),
     ])

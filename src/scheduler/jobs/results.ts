@@ -1,7 +1,6 @@
 /** What is kept of jobs that ran: metrics, run times, and what users consumed, which decides whose turn it is. */
 import type { SQLOutputValue } from 'node:sqlite'
-import { FINAL_KINDS, isActive, isFinal, type Job, type JobSpec, type JobState } from './job.ts'
-import { durationText, hostsText, ranMs } from './job-columns.ts'
+import { FINAL_KINDS, isActive, type Job, type JobSpec, type JobState } from './job.ts'
 import { parse, StorePart } from './job-rows.ts'
 import type { Metric, MetricValues } from './metric.ts'
 import type { SqlRow } from './queue-file.ts'
@@ -18,24 +17,17 @@ export type Reading = {
 /** One of the jobs that were submitted together. */
 export type SweepRow = {
   readonly id: number
-  readonly kind: JobState['kind']
+  readonly state: JobState
   readonly attempt: number
   readonly parameters: Readonly<Record<string, string>>
   /** Of the last attempt that printed any. */
   readonly values: MetricValues
-  /** Where and how long it ran, and why it ended so, as texts. */
-  readonly notes: Readonly<Record<string, string>>
-  /** What notes are sorted by where that is not their text. */
-  readonly amounts: Readonly<Record<string, number | undefined>>
 }
-
-const NOTES = ['ON', 'RAN', 'WHY'] as const
 
 export type Sweep = {
   readonly metrics: readonly Metric[]
   /** In the order in which they were declared. */
   readonly parameters: readonly string[]
-  readonly notes: readonly string[]
   readonly rows: readonly SweepRow[]
   /** How many there are; `rows` may have fewer. */
   readonly count: number
@@ -75,7 +67,7 @@ export class JobResults extends StorePart {
   }
 
   /** Those that were submitted together. */
-  sweep(group: number, spec: JobSpec, nowMs: number): Sweep {
+  sweep(group: number, spec: JobSpec): Sweep {
     const specs = JSON.stringify(specFamilies(this.file).get(group) ?? [group])
     const rows = this.file
       .all(
@@ -87,10 +79,10 @@ export class JobResults extends StorePart {
       .map(
         (row): SweepRow => ({
           id: Number(row.id),
+          state: parse<JobState>(row.state),
           attempt: Number(row.attempt),
           parameters: row.environment === null ? {} : parse<Record<string, string>>(row.environment),
           values: valuesOf(row.metrics),
-          ...ofState(parse<JobState>(row.state), nowMs),
         }),
       )
     const [{ count } = { count: 0 }] = this.file.all(
@@ -98,20 +90,7 @@ export class JobResults extends StorePart {
       specs,
     )
     const parameters = [...new Set(rows.flatMap((row) => Object.keys(row.parameters)))]
-    return { metrics: spec.metrics ?? [], parameters, notes: NOTES, rows, count: Number(count) }
-  }
-}
-
-function ofState(state: JobState, nowMs: number): Pick<SweepRow, 'kind' | 'notes' | 'amounts'> {
-  const ran = ranMs(state, nowMs)
-  return {
-    kind: state.kind,
-    notes: {
-      ON: hostsText({ state }) ?? '',
-      RAN: ran === undefined ? '' : durationText(ran),
-      WHY: (state.kind === 'queued' ? state.last : isFinal(state) ? state.reason : undefined) ?? '',
-    },
-    amounts: { RAN: ran },
+    return { metrics: spec.metrics ?? [], parameters, rows, count: Number(count) }
   }
 }
 

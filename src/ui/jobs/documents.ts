@@ -19,10 +19,10 @@ import {
   termsText,
 } from '../../scheduler/jobs/job-columns.ts'
 import { metricNumber, rankBy } from '../../scheduler/jobs/metric.ts'
-import type { Sweep } from '../../scheduler/jobs/results.ts'
 import { boldStyle, mutedStyle, type Span, type Style, styleOf, type Theme, themes } from '../compositor/scene.ts'
 import { documentOf, type Row, type RowDocument, rowStyle, rowWidth, wrapRows } from '../rows/rows-pane.ts'
 import { findHost, hasWord, isNumberWithin, sortMark, type TableColumn, type TableView } from '../rows/table-view.ts'
+import type { ArrayTable } from './array-table.ts'
 import {
   changedWords,
   countOf,
@@ -437,7 +437,7 @@ export const logRows = (lines: readonly string[], columns: number, theme: Theme)
   lines.flatMap((line) => wrapRows(printable(line), columns, ' ', styleOf(theme.text)))
 
 /** Progress, and the best value of each metric with its parameters. */
-export function sweepSummary(sweep: Sweep, line: JobLine, theme: Theme): Row {
+export function sweepSummary(sweep: ArrayTable, line: JobLine, theme: Theme): Row {
   const bests = sweep.metrics.flatMap((metric): Span[] => {
     const [best] = rankBy(sweep.rows, metric, ({ values }) => values)
     const value = best?.values[metric.name]

@@ -6,7 +6,6 @@ import { counted } from '../../base/counted.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { ClusterAction, ClusterJobDetails } from '../../scheduler/jobs/engine.ts'
-import type { Sweep, SweepRow } from '../../scheduler/jobs/results.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
 import { confirmDialog, noAnswer } from '../dialogs/text-dialog.ts'
@@ -29,6 +28,7 @@ import {
 import { forgetTable, type Page, type PageContext, tableView } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import type { WorkPort } from '../work-views/work-port.ts'
+import { type ArrayTable, arrayTable } from './array-table.ts'
 import { clusterDocument, clusterJobDocument } from './cluster-document.ts'
 import type { ClusterWatch } from './cluster-watch.ts'
 import { completeSubmit } from './complete-submit.ts'
@@ -68,7 +68,7 @@ import {
 } from './queue-view.ts'
 import { LogTail, type QueueWatch } from './queue-watch.ts'
 import { RanksPage } from './ranks-page.ts'
-import { tableDocument } from './results-table.ts'
+import { type TableRow, tableDocument } from './results-table.ts'
 import { studySummary } from './study-documents.ts'
 import { StudyPage } from './study-page.ts'
 import type { StudyReading } from './study-view.ts'
@@ -482,11 +482,11 @@ export class JobsPage implements Page {
   }
 
   /** Of the selected row; undefined: not read yet. */
-  get #sweep(): Sweep | undefined {
+  get #sweep(): ArrayTable | undefined {
     return sweepShown(this.#context.state)
   }
 
-  get #sweepRows(): readonly SweepRow[] {
+  get #sweepRows(): readonly TableRow[] {
     return shownMembers(this.#context.state)
   }
 
@@ -675,12 +675,13 @@ export class JobsPage implements Page {
     return true
   }
 
-  async #readSweep({ first }: JobLine): Promise<Sweep | undefined> {
+  async #readSweep({ first }: JobLine): Promise<ArrayTable | undefined> {
     const known = this.#sweep
     if (known !== undefined && !this.#isDue(known.rows.length)) return known
     const sweep = await this.#jobs.sweep(first)
+    const table = sweep && arrayTable(sweep, this.#context.clock.now())
     // The same rows stay sorted.
-    return isDeepStrictEqual(sweep, known) ? known : sweep
+    return isDeepStrictEqual(table, known) ? known : table
   }
 
   /** The job of an array to show: a running one, else a failed one, else the first waiting one, else the last. */

@@ -1,15 +1,15 @@
 /** The tables of the Jobs tab: which one has the keys, its rows as they are filtered and sorted, and the selected one. Pure. */
 import { printable } from '../../base/printable.ts'
 import type { ClusterJobDetails } from '../../scheduler/jobs/engine.ts'
-import type { Sweep, SweepRow } from '../../scheduler/jobs/results.ts'
 import type { ClusterJob } from '../packing/engine-picture.ts'
 import { shownRows, type TableColumn, type TableFrame } from '../rows/table-view.ts'
 import { type ConsoleState, tableView } from '../state/console-state.ts'
+import type { ArrayTable } from './array-table.ts'
 import { clusterColumns } from './cluster-document.ts'
 import { lineColumns } from './documents.ts'
 import { clusterJobKey, type JobLine, lineOfJob, linesInState, pictureAt } from './queue-view.ts'
 import { anyRankColumns } from './ranks-document.ts'
-import { resultColumns, shownResults, sortedTitle } from './results-table.ts'
+import { resultColumns, shownResults, sortedTitle, type TableRow } from './results-table.ts'
 import { type ShownTrial, trialTable } from './study-documents.ts'
 import type { StudyReading } from './study-view.ts'
 
@@ -66,12 +66,12 @@ export const shownLog = (state: ConsoleState): readonly string[] =>
   shownRows(state.queue.log?.lines ?? [], logColumns, tableView(state, JOB_LOG))
 
 /** Of the selected row; undefined: not read yet. */
-export function sweepShown(state: ConsoleState): Sweep | undefined {
+export function sweepShown(state: ConsoleState): ArrayTable | undefined {
   const { sweep } = state.queue
   return sweep?.spec === chosenLine(state)?.spec ? sweep?.sweep : undefined
 }
 
-export function shownMembers(state: ConsoleState, sweep = sweepShown(state)): readonly SweepRow[] {
+export function shownMembers(state: ConsoleState, sweep = sweepShown(state)): readonly TableRow[] {
   return sweep === undefined || !state.queue.isTableOpen ? [] : shownResults(sweep, tableView(state, RESULTS))
 }
 

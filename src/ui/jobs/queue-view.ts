@@ -10,6 +10,7 @@ import type { RankTraces } from '../../scheduler/launch/straggler.ts'
 import type { BlockSpot } from '../packing/arrange.ts'
 import type { ClusterJob, EnginePicture } from '../packing/engine-picture.ts'
 import type { TryOut, WhatIf } from '../packing/what-if.ts'
+import type { ArrayTable } from './array-table.ts'
 import type { StudyChange, StudyLine, StudyReading, StudyView } from './study-view.ts'
 
 export const FILTERS = ['all', 'waiting', 'running', 'ended'] as const
@@ -75,7 +76,7 @@ export type QueueView = {
   /** The selected job and its log are shown instead of the list. */
   readonly isLogOpen: boolean
   /** The rows of that table. */
-  readonly sweep?: { readonly spec: number; readonly sweep: Sweep } | undefined
+  readonly sweep?: { readonly spec: number; readonly sweep: ArrayTable } | undefined
   /** The ranks of one job are shown instead of the list. */
   readonly ranks?: RanksView | undefined
   /** What was read of them; undefined: nothing yet. */

@@ -159,15 +159,13 @@ describe.skipIf(!canRun)('driving a queue', () => {
     await driving
     await drive()
     expect(store.results.unread()).toEqual([])
-    const { rows, parameters, count } = store.results.sweep(store.groupOf(first) ?? 0, job(first).spec, Date.now())
+    const { rows, parameters, count } = store.results.sweep(store.groupOf(first) ?? 0, job(first).spec)
     expect([parameters, count]).toEqual([['X'], 2])
     expect(rows).toMatchObject([
-      { id: first, kind: 'done', attempt: 2, parameters: { X: '1' }, values: { loss: '0.1' } },
+      { id: first, state: { kind: 'done' }, attempt: 2, parameters: { X: '1' }, values: { loss: '0.1' } },
       {
-        id: second,
-        kind: 'failed',
-        attempt: 2,
-        notes: { ON: expect.stringMatching(/^\w$/), RAN: expect.stringMatching(/ s$/), WHY: 'exit 1' },
+        ...{ id: second, attempt: 2 },
+        state: { kind: 'failed', reason: 'exit 1', places: [expect.anything()], startedMs: expect.any(Number) },
       },
     ])
   })

@@ -410,7 +410,7 @@ describe('the queue on disk', () => {
       [4, 1, undefined],
     ])
     expect(store.idsOf(store.groupOf(3) ?? 0, [])).toEqual([1, 2, 3])
-    const { rows } = store.results.sweep(store.groupOf(2) ?? 0, spec, 0)
+    const { rows } = store.results.sweep(store.groupOf(2) ?? 0, spec)
     expect(rows.map(({ parameters }) => parameters)).toEqual([{ X: '1' }, { X: '2' }, { X: '3' }])
     expect([1, 2, 3].map((id) => store.get(id)?.spec.name)).toEqual(['one', 'two', 'three'])
   })

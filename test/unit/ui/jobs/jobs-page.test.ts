@@ -1,7 +1,7 @@
 /** The tabs Jobs and Packing of a console, over a queue that a test makes up. */
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import type { Job, JobState } from '../../../../src/scheduler/jobs/job.ts'
+import type { ActiveState, Job, JobState } from '../../../../src/scheduler/jobs/job.ts'
 import { JOB_COLUMNS, type JobColumn } from '../../../../src/scheduler/jobs/job-columns.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { jobDocument, progressSpans } from '../../../../src/ui/jobs/documents.ts'
@@ -589,20 +589,14 @@ describe('the Jobs tab', () => {
     [240, 67],
   ])('opens a sweep as a table, best first, sorts it differently, and goes to one of its jobs, on %i×%i', async (columns, rows) => {
     const { press, text, queue, console } = await openTab('5', columns, rows)
-    const row = (id: number, lr: string, values: Record<string, string>) =>
-      ({
-        id,
-        kind: id < 3 ? 'done' : 'running',
-        attempt: 1,
-        parameters: { lr },
-        values,
-        notes: {},
-        amounts: {},
-      }) as const
+    const row = (id: number, lr: string, values: Record<string, string>) => {
+      const state: JobState =
+        id < 3 ? { kind: 'done', endedMs: 0 } : { kind: 'starting', places: [], bundles: [], startedMs: 0 }
+      return { id, state, attempt: 1, parameters: { lr }, values }
+    }
     queue.sweeps.set(1, {
       metrics: [{ name: 'loss' }, { name: 'acc', isMost: true }],
       parameters: ['lr'],
-      notes: [],
       rows: [
         row(1, '0.10', { loss: '0.5', acc: '0.9' }),
         row(2, '0.20', { loss: '1e-1', acc: '0.8' }),
@@ -614,8 +608,8 @@ describe('the Jobs tab', () => {
     await press('jj\r')
     const order = () => [...text().matchAll(/^[▸ ]([1-4]) .*[■·]{10}$/gm)].map(([, id]) => Number(id))
     expect(order()).toEqual([2, 1, 3, 4])
-    expect(text()).toMatch(/^▸2 +done +1e-1 +0.8 +0.20 +■{10}$/m)
-    expect(text()).toMatch(/^ 1 +done +0.5 +0.9 +0.10 +·{10}$/m)
+    expect(text()).toMatch(/^▸2 +done +1e-1 +0.8 +0.20 +- +- +- +■{10}$/m)
+    expect(text()).toMatch(/^ 1 +done +0.5 +0.9 +0.10 +- +- +- +·{10}$/m)
     expect(text()).toMatch(/best loss 1e-1 lr=0.20 +best acc 0.9 lr=0.10/)
     expect(text()).not.toContain('\x1b')
     await press('>')
@@ -624,7 +618,7 @@ describe('the Jobs tab', () => {
     await press('I')
     expect(order()).toEqual([2, 1, 3, 4])
     await press('jj')
-    expect(text()).toMatch(/^▸3 +running/m)
+    expect(text()).toMatch(/^▸3 +starting/m)
     await press('\r')
     expect(text()).toContain('python train.py 3')
     await press('\r\x1b')
@@ -659,31 +653,31 @@ describe('the Jobs tab', () => {
   })
 
   it('changes only the selected job in the table of an array', async () => {
-    const { press, text, hints, queue, console } = await openTab('5')
-    const kinds = ['done', 'done', 'running', 'queued'] as const
-    const ran = [9_000, 120_000, 30_000]
-    const rows = kinds.map((kind, index) => ({
-      ...{ id: index + 1, kind, attempt: 1, parameters: {}, values: {} },
-      notes: {
-        ON: kind === 'queued' ? '' : `n${index + 1}`,
-        RAN: ran[index] === undefined ? '' : `${ran[index] / 1000} s`,
-        WHY: '',
-      },
-      amounts: { RAN: ran[index] },
-    }))
-    queue.sweeps.set(1, {
-      metrics: [],
-      parameters: ['MUSTER_ARRAY_INDEX'],
-      notes: ['ON', 'RAN', 'WHY'],
-      rows,
-      count: 4,
+    const { press, text, hints, queue, console, clock } = await openTab('5')
+    const ended = (kind: 'done' | 'failed', host: string, ms: number): JobState => ({
+      ...runningOn(host),
+      ...{ kind, startedMs: clock.now() - 30_000 - ms, endedMs: clock.now() - 30_000 },
+      ...(kind === 'failed' ? { reason: 'exit 1' } : {}),
     })
+    const states: JobState[] = [
+      ended('done', 'n1', 9_000),
+      ended('failed', 'n2', 120_000),
+      { ...(runningOn('n3') as ActiveState), startedMs: clock.now() - 30_000 },
+      { kind: 'queued', last: 'exit 7' },
+    ]
+    const rows = states.map((state, index) => ({ id: index + 1, state, attempt: 1, parameters: {}, values: {} }))
+    queue.sweeps.set(1, { metrics: [], parameters: ['MUSTER_ARRAY_INDEX'], rows, count: 4 })
     await press('jj\r')
-    expect(text()).toMatch(/JOB.* STATE +MUSTER_ARRAY_INDEX +ON +RAN +WHY[\s\S]*^▸1 +done +- +n1 +9 s +-$/m)
+    expect(text()).toMatch(/JOB.* STATE +MUSTER_ARRAY_INDEX +ON +RAN +WHY[\s\S]*^▸1 +done +- +n1 +9.0 s +-$/m)
+    expect(text()).toMatch(
+      /^ 2 +failed +- +n2 +2 min +exit 1\n 3 +running +- +n3 +30.0 s +-\n 4 +queued +- +- +- +exit 7$/m,
+    )
     await press('>>')
     expect(text()).toContain('MUSTER_ARRAY_INDEX▴ ON')
     await press('>>')
-    const sorted = [...text().matchAll(/^[▸ ](\d) .* n?\d* +[\d.]* ?[s-] +-$/gm)].map(([, id]) => id)
+    const sorted = [...text().matchAll(/^[▸ ](\d) +(?:done|failed|running|queued) .*(?:-|exit \d)$/gm)].map(
+      ([, id]) => id,
+    )
     expect(sorted).toEqual(['1', '3', '2', '4'])
     await press('<<<<gg')
     await press('c')
@@ -705,7 +699,7 @@ describe('the Jobs tab', () => {
     expect(hints()).toMatch(/1 shells +\? help +\/ filter +Enter log +t retry +f states/)
     await press('j')
     expect(hints()).toMatch(/1 shells +\? help +\/ filter +Enter its jobs +Right next +c cancel/)
-    queue.sweeps.set(1, { metrics: [], parameters: [], notes: [], rows: [], count: 4 })
+    queue.sweeps.set(1, { metrics: [], parameters: [], rows: [], count: 4 })
     await press('\r')
     expect(titles().join()).toContain('jobs 1-4')
     expect(hints()).toMatch(/Esc list +\? help +\/ filter +Enter this job +c cancel/)
@@ -718,7 +712,7 @@ describe('the Jobs tab', () => {
     const { press, hints, queue, titles } = await openTab('5', 80, 24, jobs)
     await press('jj')
     expect(hints()).toMatch(/1 shells +\? help +\/ filter +Enter results +Right next/)
-    queue.sweeps.set(1, { metrics: [{ name: 'loss' }], parameters: [], notes: [], rows: [], count: 4 })
+    queue.sweeps.set(1, { metrics: [{ name: 'loss' }], parameters: [], rows: [], count: 4 })
     await press('\r')
     expect(titles().join()).toContain('results of 1-4')
   })
