@@ -130,6 +130,13 @@ export const jobsKeys = keyTable<ConsoleState>()(
   ],
   ['trouble', 'n', 'next in trouble', 'Ranks: select the next rank that failed, is behind or cannot be read.', inRanks],
   ['study', 'Enter', 'study', 'Study: show its trials, its plots and what it does.', opensStudy],
+  [
+    'all-trials',
+    'Esc',
+    'all trials',
+    'Study of which only some trials are shown: show all again.',
+    (state) => inStudy(state) && state.queue.study?.filter !== 'all',
+  ],
   ['from-study', 'Esc q', 'back', 'Study: from a log back to the plots, then to the list.', inStudy],
   [
     'trial-log',
@@ -204,6 +211,13 @@ export const jobsKeys = keyTable<ConsoleState>()(
     'states',
     'Show all jobs, or only waiting, running or ended ones.',
     (state) => hasJobs(state) && !inTable(state),
+  ],
+  [
+    'all-states',
+    'Esc',
+    'all states',
+    'List of which only some jobs are shown: show all again.',
+    (state) => inList(state) && state.queue.filter !== 'all',
   ],
   ['submit', 'n', 'submit', 'Submit a job, typed as a command or as options, `--` and a command.', inList],
   [

@@ -445,6 +445,7 @@ export class JobsPage implements Page {
       if (this.#view.isTableOpen) return this.#context.notice('/ filters these jobs: try /failed')
       this.#choose({ filter: FILTERS[(FILTERS.indexOf(this.#view.filter) + 1) % FILTERS.length] ?? 'all' })
     },
+    'all-states': () => this.#choose({ filter: 'all' }),
     member: () => this.#step(1),
     'member-before': () => this.#step(-1),
     cancel: () => this.#ask('cancel'),
@@ -572,8 +573,8 @@ export class JobsPage implements Page {
     const empty =
       (status?.groups.length ?? 0) > 0
         ? linesInState(this.#view).length > 0
-          ? `No row is shown: Esc clears the filter${this.#view.filter === 'all' ? '' : `, and f shows more than ${this.#view.filter} jobs`}.`
-          : 'No row is shown: f shows others.'
+          ? `No row is shown: Esc clears the filter${this.#view.filter === 'all' ? '' : ', and Esc again shows all states'}.`
+          : 'No row is shown: Esc shows all states.'
         : this.#submitWords
     return documentOf(wrapRows(line === undefined ? empty : '', columns, ' ', style))
   }

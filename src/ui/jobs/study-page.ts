@@ -69,6 +69,7 @@ export class StudyPage {
       const at = TRIAL_FILTERS.indexOf(this.#view?.filter ?? 'all')
       this.#choose({ filter: TRIAL_FILTERS[(at + 1) % TRIAL_FILTERS.length] ?? 'all' })
     },
+    'all-trials': () => this.#choose({ filter: 'all' }),
     metric: () => {
       const count = this.#reading?.study.spec.metrics.length ?? 1
       this.#choose({ metric: ((this.#view?.metric ?? 0) + 1) % count, hasLog: false })
@@ -133,7 +134,7 @@ export class StudyPage {
     const title = `study ${reading.study.name}${orderText(tableIn, [], sortedTitle(table))}`
     const own = { id: TRIALS, title, hasKeys: true, table: filtered, rect, theme }
     if (table.rows.length === 0) {
-      const why = reading.trials.length > 0 ? 'No trial is shown: f shows others.' : emptyText(reading)
+      const why = reading.trials.length > 0 ? 'No trial is shown: Esc shows all.' : emptyText(reading)
       return rowsPane({ ...own, document: documentOf(wrapRows(why, columns, ' ', muted), head) })
     }
     const chosen = selected?.id

@@ -290,13 +290,14 @@ describe('the Jobs tab', () => {
     await press('zzz\r')
     expect(head()).toBe(first)
     expect(text()).toContain('No row is shown: Esc clears the filter.')
-    expect(text()).not.toContain('f shows others')
+    expect(text()).not.toContain('all states')
     await press('\x1b')
     await press('ff')
     expect(text()).not.toContain('dora')
     await press('/dora\r')
-    expect(text()).toContain('No row is shown: Esc clears the filter, and f shows more than running jobs.')
+    expect(text()).toContain('No row is shown: Esc clears the filter, and Esc again shows all states.')
     await press('\x1b')
+    expect(text()).toMatch(/^ only running/m)
     expect(head()).toBe(first)
   })
 
@@ -768,8 +769,8 @@ describe('the Jobs tab', () => {
     expect(order()).toEqual([6, 5, 1])
   })
 
-  it('filters, and shows the filter', async () => {
-    const { press, text } = await openTab('5')
+  it('filters by state, shows the filter, and Esc shows all', async () => {
+    const { press, text, hints } = await openTab('5')
     await press('f')
     expect(text()).toMatch(/^ only waiting · \d/m)
     expect(text()).not.toContain('train-5')
@@ -777,6 +778,9 @@ describe('the Jobs tab', () => {
     expect(text()).toContain('sweep')
     await press('f')
     expect(text()).toMatch(/^ ?▸?5 /m)
+    await press('\x1b')
+    expect(text()).not.toMatch(/^ only /m)
+    expect(hints()).not.toContain('Esc')
   })
 
   it('says why the queue cannot be read, and continues when it can', async () => {
