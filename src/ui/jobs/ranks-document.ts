@@ -9,7 +9,7 @@ import { ageText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import { failuresOf, isActive, isFinal, type Job } from '../../scheduler/jobs/job.ts'
-import { type RankRow, type RankTail, ranksOf } from '../../scheduler/jobs/ranks.ts'
+import { type RankReading, type RankRow, type RankTail, ranksOf } from '../../scheduler/jobs/ranks.ts'
 import { type FoldedLine, foldLines, formatRankSet, formatRanksOf } from '../../scheduler/launch/fold.ts'
 import {
   cpuPartOf,
@@ -432,7 +432,7 @@ function selectedRow(row: RankRow, { sortOf, cpuOf, wordsOf }: RankPicture, them
     ...(code === undefined ? [] : [`exit ${code}`]),
     ...(restart === 0 ? [] : [`restart ${restart}`]),
     ...(reading?.step === undefined ? [] : [`step ${reading.step}`]),
-    ...(process === undefined ? [] : [`wrote ${ageText((reading?.quietS ?? 0) * 1000)} ago`]),
+    ...(process === undefined || reading === undefined ? [] : [wroteText(reading)]),
     ...(cpu === undefined || process === undefined ? [] : [`${percentOf(cpu)} CPU`]),
   ]
   return [
@@ -441,6 +441,10 @@ function selectedRow(row: RankRow, { sortOf, cpuOf, wordsOf }: RankPicture, them
     { text: printable(`  ${wordsOf(row) ?? ''}`), style: mutedStyle(theme) },
   ]
 }
+
+/** Its file is as old as its start if it wrote nothing. */
+const wroteText = ({ bytes, quietS }: RankReading): string =>
+  bytes === 0 ? 'wrote nothing yet' : `wrote ${ageText(quietS * 1000)} ago`
 
 const folded = new WeakMap<readonly RankTail[], readonly FoldedLine[]>()
 

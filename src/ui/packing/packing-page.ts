@@ -251,8 +251,12 @@ export class PackingPage implements Page {
   }
 
   #nextList(): void {
-    const { packingList } = this.#context.state.queue
+    const { packingList, status } = this.#context.state.queue
     const places = [undefined, ...LISTS.filter((list) => list in this.#scene.lists)]
+    if (places.length === 1)
+      this.#context.notice(
+        status?.active.length === 0 ? 'no job runs or waits, so there are no lists' : 'the lists need a larger window',
+      )
     this.#watch.set({ packingList: places[(places.indexOf(packingList) + 1) % places.length] })
   }
 

@@ -28,6 +28,7 @@ const gang = (hosts: readonly string[], bundles: readonly BundleState[] = hosts.
 type Told = {
   readonly step?: number
   readonly quietS?: number
+  readonly bytes?: number
   readonly cpuS?: number
   readonly lines?: readonly string[]
 }
@@ -63,10 +64,21 @@ async function openRanks({
         continue
       }
       // A bundle that has ended is not asked.
-      const readings = (hasEnded(bundle) ? [] : own).map(([rank, { step, quietS = 1, cpuS = 0, lines = [] } = {}]) =>
-        [key, rank, 0, 100 + rank, 'S', cpuS * 100, 'futex_wait', 99, quietS, step ?? '-', lines.at(-1) ?? ''].join(
-          ' ',
-        ),
+      const readings = (hasEnded(bundle) ? [] : own).map(
+        ([rank, { step, quietS = 1, bytes = 99, cpuS = 0, lines = [] } = {}]) =>
+          [
+            key,
+            rank,
+            0,
+            100 + rank,
+            'S',
+            cpuS * 100,
+            'futex_wait',
+            bytes,
+            quietS,
+            step ?? '-',
+            lines.at(-1) ?? '',
+          ].join(' '),
       )
       const tails = own.map(([rank, { lines = [] } = {}]) => `${MARK} ${key} ${rank} whole\n${lines.join('\n')}\n\n`)
       handlers.onStdout(Buffer.from(`${readings.join('\n')}\n=\n${MARK}\n${tails.join('')}`))
@@ -89,12 +101,15 @@ async function openRanks({
 
 describe('the ranks of a gang', () => {
   it('are cells beside their hosts with their steps, below what job they are of', async () => {
-    const { answer, text, titles, hints } = await openRanks()
+    const { answer, watch, text, titles, hints } = await openRanks()
     expect(text()).toContain(' 17 train.py · torchrun · 8 ranks on 2 hosts · attempt 1 · running')
     expect(text()).toContain('ring 941 Mbit/s')
     await answer((rank) => ({ step: 412 - (rank === 6 ? 14 : 0) }))
     expect(text()).toMatch(/^ n1 +▸0 ● 412 +1 ● 412 +2 ● 412 +3 ● 412/m)
     expect(text()).toMatch(/^ n2 +4 ● 412 +5 ● 412 +6 ● 398 +7 ● 412/m)
+    expect(text()).toMatch(/▸ rank 0 on n1: running, step 412, wrote 1 s ago/)
+    await watch(3, () => ({ bytes: 0, quietS: 11 }))
+    expect(text()).toMatch(/▸ rank 0 on n1: running, wrote nothing yet/)
     expect(titles()[0]).toBe(' ranks of job 17 ')
     expect(hints()).toMatch(/Esc back.*Enter its log.*o odd lines.*s stack/)
   })

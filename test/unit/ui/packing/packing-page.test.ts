@@ -206,6 +206,16 @@ describe('the filter', () => {
 })
 
 describe('the list of jobs', () => {
+  it('is said to be none where no job runs or waits', async () => {
+    const { harness, queue } = await open(80, 24)
+    queue.next = statusOf(hostSpecs(3, 2), [])
+    harness.clock.advance(1000)
+    await settle()
+    harness.type('\t')
+    expect(harness.console.state.notice?.text).toBe('no job runs or waits, so there are no lists')
+    expect(harness.console.state.queue.packingList).toBeUndefined()
+  })
+
   it.each([
     [80, 24],
     [240, 67],
