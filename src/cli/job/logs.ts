@@ -20,6 +20,7 @@ import {
   findPlaces,
   findRank,
   hostsWithoutFiles,
+  indented,
   OutputTail,
   placeWords,
   printAll,
@@ -209,6 +210,7 @@ async function printOne(
   if (words !== undefined && !options.json) context.stderr.write(`muster: ${words}\n`)
   let last = others.length === 0 ? only : undefined
   let isLineEnded = true
+  let hasHeads = false
   const write = (from: RankPlace, name: string, text: string) => {
     if (text === '') return
     const { host } = from
@@ -222,10 +224,12 @@ async function printOne(
     if (from !== last) {
       const claims = claimText({ claimedBy: output.places.map((one) => one.host) })
       stream.write(`${isLineEnded ? '' : '\n'}==> rank ${rank} on ${host}${claims} <==\n`)
+      isLineEnded = true
+      hasHeads = true
     }
+    stream.write(hasHeads ? indented(text, !isLineEnded) : text)
     last = from
     isLineEnded = text.endsWith('\n')
-    stream.write(text)
   }
   let isSilent = true
   for (;;) {

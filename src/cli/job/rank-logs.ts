@@ -195,6 +195,10 @@ async function readTails(job: Job, storeId: string, hosts: ConnectedHosts, signa
   return { tails: toldApart(tails), troubles, silent }
 }
 
+/** Below a line that Muster wrote, so that no output looks like such a line. `isBegun`: the text continues a line. */
+export const indented = (text: string, isBegun = false): string =>
+  isBegun ? text.replace(/\n(?=[\s\S])/g, '\n  ') : text.replace(/^(?=[\s\S])/gm, '  ')
+
 /** The end of what each rank wrote that failed, the likely cause first. */
 export async function printFailed(
   job: Job,
@@ -232,7 +236,7 @@ export async function printFailed(
       stdout.write(jsonLine({ type: 'failed', job: job.id, rank, title, host, claimedBy, state, code, text }, context))
       continue
     }
-    stdout.write(text === '' || text.endsWith('\n') ? text : `${text}\n`)
+    stdout.write(indented(text === '' || text.endsWith('\n') ? text : `${text}\n`))
   }
   if (rows.length > MOST_FAILED)
     stderr.write(`muster: ${rows.length - MOST_FAILED} more ranks failed. Run: muster job ranks ${job.id} --failed\n`)

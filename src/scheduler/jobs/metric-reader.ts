@@ -13,6 +13,8 @@ const TAIL_BYTES = 64 * 1024
 const MOST_VALUE = 40
 const NUMBER = /^[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|inf)$/i
 const NUMBER_PATTERN = '[-+]?(([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?|[nN][aA][nN]|[iI][nN][fF])'
+/** What may follow it: `0,93`, `1_000`, `1.2.3` and `0x1f` are not numbers that begin with 0 or 1. */
+const AFTER_NUMBER = '([^0-9.,_xXeE]|[.,_]([^0-9]|$)|[xX]([^0-9A-Fa-f]|$)|[eE]([^-+0-9]|$)|$)'
 /** A separator for sed and a mark around what was found; patterns cannot contain them. */
 const [SEPARATOR, MARK] = ['\x01', '\x02']
 /** Between two readings of a running job that says nothing else. */
@@ -163,7 +165,7 @@ ${lines.join('\n')}
 function sedScript({ name, pattern }: Metric): string {
   const [found, group] =
     pattern === undefined
-      ? [`(^|[^A-Za-z0-9_])${name.replaceAll('.', '[.]')}"?[ \t]*[=:][ \t]*(${NUMBER_PATTERN})`, 2]
+      ? [`(^|[^A-Za-z0-9_])${name.replaceAll('.', '[.]')}"?[ \t]*[=:][ \t]*(${NUMBER_PATTERN})${AFTER_NUMBER}`, 2]
       : [pattern, 1]
   const replace = (from: string, to: string) => `s${SEPARATOR}${from}${SEPARATOR}${to}${SEPARATOR}`
   return [

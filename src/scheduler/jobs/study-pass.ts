@@ -417,5 +417,8 @@ function endOf({ spec }: Study, { trial, job, isRead, values }: OpenTrial, nowMs
   if (state.kind !== 'done') return { kind: 'failed', ...own, reason: reason ?? state.kind }
   const missing = spec.metrics.find(({ name }) => metricNumber(values[name]) === undefined)
   if (missing === undefined) return { kind: 'done', ...own }
-  return { kind: 'failed', ...own, reason: `no ${missing.name}=NUMBER found in its output` }
+  const last = values[missing.name]
+  const why =
+    last === undefined ? `no ${missing.name}=NUMBER found in its output` : `its last ${missing.name} is ${last}`
+  return { kind: 'failed', ...own, reason: why }
 }

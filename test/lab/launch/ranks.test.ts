@@ -74,7 +74,7 @@ describe.skipIf(!canRun)('ranks of a launched job', { timeout: 120_000 }, () => 
     expect(all).toContain('  0-3  begin\n  0-3  epoch 1 step 40/100\n')
     expect(all).toMatch(/^> 2 {4}ValueError: bad batch$/m)
     expect((await queue.job('logs', id, '--failed')).stdout).toMatch(
-      /^==> rank 2 on m2: failed, exit 1 <==\nbegin\n[\s\S]*ValueError: bad batch\n$/,
+      /^==> rank 2 on m2: failed, exit 1 <==\n {2}begin\n(?: {2}.*\n)* {2}ValueError: bad batch\n$/,
     )
     expect((await queue.job('logs', id, '--bundle', '0')).stderr).toContain('MPI_ABORT was invoked on rank 2')
   })

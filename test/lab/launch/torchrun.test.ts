@@ -151,7 +151,7 @@ until [ -e ~/over ]; do sleep 0.05; done`
         { rank: 3, host: 'm2' },
       ])
       expect((await queue.job('logs', id)).stdout).toBe(
-        '==> rank 0 on m1, claimed by m[1-2] <==\nreal 0\n==> rank 0 on m2, claimed by m[1-2] <==\nlie\n',
+        '==> rank 0 on m1, claimed by m[1-2] <==\n  real 0\n==> rank 0 on m2, claimed by m[1-2] <==\n  lie\n',
       )
       expect((await queue.job('logs', id, '--all')).stdout).toMatch(/^> 0@m2 +lie$/m)
       for (const host of lab.hosts) await host.exec('touch over')

@@ -55,6 +55,17 @@ describe('a metric', () => {
     expect(found('10%\rloss: 3\r20%\rloss: 2\r', 'loss')).toEqual(['2'])
     expect(found('loss=nan', 'loss')).toEqual(['nan'])
     expect(found('', 'loss')).toEqual([undefined])
+    expect(found('loss=0.5. time: 3.2s, acc=93%, x=2x, n=7,\n', 'loss', 'time', 'acc', 'x', 'n')).toEqual([
+      ...['0.5', '3.2', '93', '2', '7'],
+    ])
+    expect(found('a=1,b=2\nc=5epochs\n', 'a', 'b', 'c')).toEqual(['1', '2', '5'])
+  })
+
+  it('is not the beginning of what is no number here', () => {
+    const output = 'acc=0.5\nacc=0,93\nhex=0x1f\nlong=12_000\nmany=1,000,000\nversion=1.2.3\nodd=1e5_0\n'
+    expect(found(output, 'acc', 'hex', 'long', 'many', 'version', 'odd')).toEqual([
+      ...['0.5', undefined, undefined, undefined, undefined, undefined],
+    ])
   })
 
   it('is found by any pattern of its own', () => {

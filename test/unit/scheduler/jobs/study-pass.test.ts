@@ -188,6 +188,18 @@ describe('a study', () => {
     expect(world.store.studies.get(id)?.state).toMatchObject({ kind: 'done', reason: 'the last 3 trials failed' })
   })
 
+  it('says of a trial whose last value is no number what it is', () => {
+    using world = new QueueWorld(HOSTS, false)
+    const id = world.store.studies.create(study({ failures: 1, atOnce: 1 }), world.nowMs)
+    for (let tick = 0; tick < 20; tick++) {
+      world.nowMs += 1000
+      world.tick()
+      world.act()
+      readAll(world, () => 'nan')
+    }
+    expect(world.store.studies.trials(id)[0]?.end).toMatchObject({ kind: 'failed', reason: 'its last acc is nan' })
+  })
+
   it('opens the trial again when its job is tried again', () => {
     using world = new QueueWorld(HOSTS, false)
     const id = world.store.studies.create(study({ atOnce: 1 }, { trials: 1 }), world.nowMs)
