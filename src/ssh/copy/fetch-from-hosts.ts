@@ -1,5 +1,6 @@
 /** `muster fetch`: files of many hosts, each into its own directory. No host is trusted: nothing is written through a link. */
 import { chmod, lstat, mkdir, readlink, utimes } from 'node:fs/promises'
+import { getHeapStatistics } from 'node:v8'
 import { eachAtOnce } from '../../base/collections.ts'
 import { MusterError } from '../../base/errors.ts'
 import { makeDirectories } from '../../base/make-directories.ts'
@@ -46,16 +47,48 @@ export async function fetchFromHosts(
   if (clash !== undefined) {
     throw new MusterError('usage', describeClash(clash), { hint: 'Fetch from one host at a time.' })
   }
+  const room = new ListingRoom()
   await onEachHost(endpoints, wires, async ({ remote, endpoint }, report) => {
+    using own = room.ofHost()
     await new HostFetch(remote, {
       sources: sourcesOf(endpoint).map(bytePathOf),
       directory: directoryOf(endpoint.host),
       isDryRun,
       keepsSpecialBits,
+      room: own,
       ...report,
     }).run()
     return undefined
   })
+}
+
+/** Measured: what becomes of an entry of a listing takes 0.8 KiB, with a path of 25 characters. */
+const ENTRY_BYTES = 1024
+
+/** What hosts list must not fill the memory of this program: a third of it is for one host, two thirds for all of them. */
+class ListingRoom {
+  readonly #most = getHeapStatistics().heap_size_limit / 3
+  #left = 2 * this.#most
+
+  ofHost(): HostRoom {
+    let own = 0
+    return {
+      leftBytes: () => Math.min(this.#left, this.#most - own),
+      take: (bytes) => {
+        this.#left -= bytes
+        own += bytes
+      },
+      [Symbol.dispose]: () => {
+        this.#left += own
+        own = 0
+      },
+    }
+  }
+}
+
+type HostRoom = Disposable & {
+  leftBytes(): number
+  take(bytes: number): void
 }
 
 /** A directory name for a host: no slash, and neither `.` nor `..`. */
@@ -70,7 +103,11 @@ type FetchTask = HostReport & {
   readonly directory: BytePath
   readonly isDryRun: boolean
   readonly keepsSpecialBits: boolean
+  readonly room: HostRoom
 }
+
+/** So many files of a source that the host could not list are named. */
+const MOST_NAMED = 1000
 
 const SEGMENT_BYTES = 4 * 1024 * 1024
 const FILES_AT_ONCE = 8
@@ -143,18 +180,29 @@ class HostFetch {
   }
 
   async #list(source: BytePath): Promise<readonly Wanted[]> {
-    const { directory, onFile } = this.#task
+    const { directory, onFile, room } = this.#task
     const path = withoutDash(source.replace(/^~(?=\/|$)/, '.').replace(/(?<=[^/])\/+$/, ''))
     const failed = (name: BytePath, reason: string) => onFile(name, 'failed', 0, { reason })
     try {
-      const [text, complaints] = await this.#remote.callTwice('N', path)
+      const accept = (bytes: number) => {
+        const hasRoom = bytes <= room.leftBytes()
+        if (hasRoom) room.take(bytes)
+        return hasRoom
+      }
+      const [text, complaints] = await this.#remote.callTwice(accept, 'N', path)
+      const most = Math.floor(room.leftBytes() / ENTRY_BYTES)
+      const count = countParts(text, most)
+      if (count > most) throw new RemoteRefusal('find: too many files to list, fetch parts of it')
+      room.take(count * ENTRY_BYTES)
       const { entries, unknown } = parseListing(text)
-      for (const complaint of complaints.split('\n').filter((line) => line !== '')) {
+      const told = complaints.split('\n', MOST_NAMED + 1).filter((line) => line !== '')
+      for (const complaint of told.slice(0, MOST_NAMED)) {
         const words = complaint.replace(/^find: /, '').split(': ')
         const name = (words.length > 1 ? words.slice(0, -1).join(': ') : source).replace(/^['‘]|['’]$/g, '')
         failed(name, reasonOf(new RemoteRefusal(complaint)))
       }
-      for (const name of unknown) failed(name, 'cannot be read')
+      for (const name of unknown.slice(0, MOST_NAMED)) failed(name, 'cannot be read')
+      if (Math.max(told.length, unknown.length) > MOST_NAMED) failed(source, 'more of its files cannot be read')
       if (entries.length + unknown.length === 0) failed(source, 'the host returned no listing')
       const base = baseName(path)
       return entries.map((entry) => ({
@@ -360,6 +408,13 @@ const FACTS =
   /(?<mode>[0-9a-f]+):(?<size>\d+):(?<time>-?\d+)(?:[.,](?<fraction>\d{1,9}))?:(?<blocks>\d+):(?<uid>\d+):(?<gid>\d+):/iy
 /** By the upper bits of st_mode (inode(7)): S_IFDIR, S_IFREG, S_IFLNK. */
 const KINDS: Readonly<Record<number, RemoteEntry['kind']>> = { 4: 'directory', 8: 'file', 10: 'link' }
+
+/** At least the number of its names; it is counted to little more than `most`. */
+function countParts(text: string, most: number): number {
+  let count = 0
+  for (let at = text.indexOf('\0'); at >= 0 && count <= most; at = text.indexOf('\0', at + 1)) count += 1
+  return count
+}
 
 /** Of the remote script's function N. @throws Error on a name outside of the source, too: a host may be hostile */
 export function parseListing(text: string): RemoteListing {

@@ -7,7 +7,7 @@ import { printable } from '../../base/printable.ts'
 import { startMarked } from '../exec/filters.ts'
 import { ConnectError, type Connection, type RemoteProcess } from '../transport.ts'
 import { quoteWord } from './byte-path.ts'
-import { bootCommand, LISTING_LIMIT, SETUP } from './remote-script.ts'
+import { bootCommand, COMPLAINTS_LIMIT, LISTING_LIMIT, SETUP } from './remote-script.ts'
 
 /** A host refused one order (permission, disk space); the others continue. */
 export class RemoteRefusal extends Error {
@@ -24,9 +24,10 @@ type Waiting = {
   readonly reject: (error: Error) => void
   /** Takes the bytes of the answer as they arrive. */
   readonly sink?: ((bytes: Buffer) => void) | undefined
-  /** The length of the answer unless it is a refusal; undefined: up to `limit`, or `ANSWER_LIMIT`. */
+  /** The length of the answer unless it is a refusal; undefined: what `accept` takes, at most `limit`, or `ANSWER_LIMIT`. */
   readonly bytes?: number | undefined
   readonly limit?: number
+  readonly accept?: (bytes: number) => boolean
 }
 
 const NOISE_LIMIT = 64 * 1024
@@ -106,11 +107,16 @@ export class RemoteFiles {
     return this.#order(this.#lineOf(name, words), undefined, { sink, bytes })
   }
 
-  /** One order that may take long, and is answered with two long texts. */
-  async callTwice(name: string, ...words: readonly (string | number)[]): Promise<readonly [string, string]> {
-    const limit = LISTING_LIMIT
-    const first = this.#order(this.#lineOf('watched', [name, ...words]), undefined, { limit })
-    const second = new Promise<string>((resolve, reject) => this.#waiting.push({ resolve, reject, limit }))
+  /** One order that may take long, and is answered with a listing and complaints. `accept`: has room for so many bytes. */
+  async callTwice(
+    accept: (bytes: number) => boolean,
+    name: string,
+    ...words: readonly (string | number)[]
+  ): Promise<readonly [string, string]> {
+    const first = this.#order(this.#lineOf('watched', [name, ...words]), undefined, { limit: LISTING_LIMIT, accept })
+    const second = new Promise<string>((resolve, reject) =>
+      this.#waiting.push({ resolve, reject, limit: COMPLAINTS_LIMIT, accept }),
+    )
     second.catch(() => {})
     // A refusal is a single answer.
     const text = await first.catch((error: unknown) => {
@@ -211,13 +217,14 @@ export class RemoteFiles {
 
   /** An answer must not fill the memory or the disk of this machine. */
   #isExpected(): boolean {
-    const { bytes, limit = ANSWER_LIMIT } = this.#waiting[0] ?? {}
+    const { bytes, limit = ANSWER_LIMIT, accept } = this.#waiting[0] ?? {}
     if (this.#isOk && bytes !== undefined) {
       if (this.#missing !== bytes) this.#garbled()
       return this.#missing === bytes
     }
-    if (this.#missing > limit) this.#garbled('the answer of the host is too long')
-    return this.#missing <= limit
+    const isShort = this.#missing <= limit && accept?.(this.#missing) !== false
+    if (!isShort) this.#garbled('the answer of the host is too long')
+    return isShort
   }
 
   #answer(): void {

@@ -15,7 +15,7 @@ export const UNIT_BYTES = 65_536
 /** The names and facts of a few million files. */
 export const LISTING_LIMIT = 256 * 1024 * 1024
 /** Of what find says about files that it cannot list. */
-const COMPLAINTS_LIMIT = 16 * 1024 * 1024
+export const COMPLAINTS_LIMIT = 16 * 1024 * 1024
 
 export const FOREIGN_LINK = 'it is a link that belongs to another account'
 

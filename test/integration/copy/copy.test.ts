@@ -26,6 +26,7 @@ import {
 } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { getHeapStatistics } from 'node:v8'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
@@ -660,6 +661,28 @@ describe('copying to hosts', () => {
     const pids = readFileSync(join(programs, 'find.pids'), 'utf8').trim().split('\n')
     expect(pids).toHaveLength(1)
     expect(() => process.kill(Number(pids[0]), 0)).toThrow('ESRCH')
+  })
+
+  it('takes no more names and complaints than it has memory for, however short they are', async () => {
+    const programs = join(directory, 'programs')
+    mkdirSync(programs)
+    const answer = (names: number, complaints: number) => {
+      const lines = [
+        `yes "find: x: Input/output error" | head -n ${complaints} >&2`,
+        `yes n | head -n ${names} | tr '\\n' '\\0'; printf '\\0\\0'`,
+      ]
+      writeFileSync(join(programs, 'find'), `#!/bin/sh\n${lines.join('\n')}\n`, { mode: 0o755 })
+    }
+    const failed = async () => {
+      const { events } = await fetch([local], [source], join(directory, 'out'), { transport: withPrograms(programs) })
+      return events.flatMap((event) => (event.type === 'file' && event.action === 'failed' ? [event.reason] : []))
+    }
+    answer(Math.ceil(getHeapStatistics().heap_size_limit / 3 / 1024), 1)
+    expect(await failed()).toEqual(['too many files to list, fetch parts of it'])
+    answer(5000, 5000)
+    const reasons = await failed()
+    expect(reasons).toHaveLength(2001)
+    expect(reasons.at(-1)).toBe('more of its files cannot be read')
   })
 
   it('gives two fetches of one process to the same place separate partial files', async () => {

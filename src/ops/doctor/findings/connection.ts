@@ -1,6 +1,7 @@
 /** The login: start-up files, sshd's limits, large packets, missing facts. */
 
 import { formatBytes } from '../../../base/format-bytes.ts'
+import { shellQuote } from '../../../base/shell-quote.ts'
 import { formatDuration } from '../../../base/time-text.ts'
 import { asRoot, type Complaint, complaint, onHost } from '../../kernel/finding.ts'
 import type { Examination, LargeAnswer, Startup } from '../examine-host.ts'
@@ -74,7 +75,7 @@ function largeAnswerComplaints(answer: LargeAnswer, { facts }: Examination): Com
     return [complaint('note', 'large-unknown', `could not test large answers: ${why(end)}`)]
   }
   const { device, mtuBytes } = facts?.route ?? {}
-  const command = `ip link set dev ${device ?? 'DEVICE'} mtu ${Math.min(1280, mtuBytes ?? 1280)}`
+  const command = `ip link set dev ${device === undefined ? 'DEVICE' : shellQuote(device)} mtu ${Math.min(1280, mtuBytes ?? 1280)}`
   const detail = mtuBytes === undefined ? arrived : `${arrived}; ${device} sends up to ${mtuBytes} bytes`
   const cause = 'small answers arrive, large ones do not: full-size packets are lost on the way (MTU)'
   return [complaint('blocker', 'mtu', cause, { detail, fix: onHost(asRoot(facts?.system?.isRoot, command)) })]

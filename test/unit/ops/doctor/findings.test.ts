@@ -158,6 +158,10 @@ describe('a large answer', () => {
     expect(hostFindings(report)).toMatchObject([
       { gravity: 'blocker', id: 'mtu', fix: { where: 'host', command: 'ip link set dev eth0 mtu 1280' } },
     ])
+    const facts = { ...NO_FACTS, route: { device: 'e;reboot' }, system: { isRoot: true } }
+    expect(hostFindings(examined('m1', { ...large(0, { kind: 'timeout' }), facts }))).toMatchObject([
+      { fix: { command: "ip link set dev 'e;reboot' mtu 1280" } },
+    ])
   })
 
   test('of which much arrives is only slow', () => {
