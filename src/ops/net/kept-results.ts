@@ -51,6 +51,10 @@ export function resultPaths(
 
 export const kindOf = (path: string): string | undefined => NAME.exec(basename(path))?.[1]
 
+/** In milliseconds, from the name; NaN: it was given another one. */
+export const keptMs = (path: string): number =>
+  Date.parse((NAME.exec(basename(path))?.[2] ?? '').replace(/T(\d\d)-(\d\d)-/, 'T$1:$2:'))
+
 /** The content of a file, unchecked; undefined: not JSON, too large, or a pipe. */
 export function readResult(path: string): unknown {
   try {

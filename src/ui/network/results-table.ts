@@ -5,6 +5,7 @@ import { clip, padEnd } from '../../base/text-width.ts'
 import { timeText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Gravity } from '../../ops/kernel/finding.ts'
+import { keptMs, kindOf } from '../../ops/net/kept-results.ts'
 import { formatValue, hostsOf, judgeTest, type KeptTest, seriesOf } from '../../ops/net/kept-test.ts'
 import { judgeMesh, measuredOf, median, noProblemsText } from '../../ops/net/mesh/judge.ts'
 import { type KeptMesh, reportOfKept } from '../../ops/net/mesh/kept-mesh.ts'
@@ -42,6 +43,16 @@ export const FIRST_RESULTS: ResultsState = { rows: [], isReading: false, selecte
 export function keptRow(path: string, kept: KeptMesh | KeptTest): KeptRow {
   const shared = { path, timeMs: Date.parse(kept.time), way: printable(kept.way) }
   return 'record' in kept ? { ...shared, ...testRow(kept) } : { ...shared, ...meshRow(kept) }
+}
+
+/** Of a file that is no result. */
+export const unreadableRow = (path: string): KeptRow => {
+  const kind = kindOf(path)
+  return {
+    ...{ path, timeMs: keptMs(path), way: '', hosts: '', measured: 0, links: 0, median: undefined, gravity: 'risk' },
+    test: kind === 'mesh' || kind === 'pair' ? kind : 'NFS',
+    found: 'cannot be read: damaged, or of a later version',
+  }
 }
 
 type OwnCells = Omit<KeptRow, 'path' | 'timeMs' | 'way'>
@@ -93,12 +104,14 @@ const TIME_LEAST = 7
 const HOSTS_LEAST = 7
 const FOUND_LEAST = 16
 
+const timeCell = (ms: number, nowMs: number): string => (Number.isNaN(ms) ? '–' : timeText(ms, nowMs))
+
 /** `nowMs`: times of today have no date. */
 export const resultColumns = (nowMs: number): readonly ResultColumn[] => [
   {
     title: 'TIME',
     width: TIME_LEAST,
-    text: ({ timeMs }) => timeText(timeMs, nowMs),
+    text: ({ timeMs }) => timeCell(timeMs, nowMs),
     order: ({ timeMs }) => timeMs,
     isDescending: true,
   },
@@ -145,7 +158,7 @@ export function resultsDocument(rows: readonly KeptRow[], context: ResultsContex
   const shown = resultColumns(nowMs).filter(({ isHidden }) => isHidden !== true)
   const longest = (least: number, text: (row: KeptRow) => string): number =>
     rows.reduce((most, row) => Math.max(most, text(row).length + 2), least)
-  const time = longest(TIME_LEAST, ({ timeMs }) => timeText(timeMs, nowMs))
+  const time = longest(TIME_LEAST, ({ timeMs }) => timeCell(timeMs, nowMs))
   const fixed = shown.reduce((sum, column) => sum + (column.width ?? 0), time - TIME_LEAST)
   const most = HOSTS_LEAST + Math.max(0, width - 2 - FOUND_LEAST - fixed)
   const hosts = Math.min(

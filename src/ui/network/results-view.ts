@@ -14,7 +14,15 @@ import { type MeshPicture, openPicture, pictureOf } from './mesh-picture.ts'
 import type { NetTestsPort } from './net-tests-port.ts'
 import type { NetworkView, NetworkViewId } from './network-view.ts'
 import { meshExport, openExport, testExport } from './result-export.ts'
-import { type KeptRow, keptRow, RESULTS, type ResultsState, resultColumns, resultsDocument } from './results-table.ts'
+import {
+  type KeptRow,
+  keptRow,
+  RESULTS,
+  type ResultsState,
+  resultColumns,
+  resultsDocument,
+  unreadableRow,
+} from './results-table.ts'
 
 const hasRows = ({ network: { results } }: ConsoleState): boolean => results.rows.length > 0
 
@@ -159,7 +167,7 @@ export class ResultsView implements NetworkView {
     if (paths[0] !== rows[0]?.path) this.#change({ selected: paths[0] })
     for (const path of paths) {
       const kept = this.#port.readKept(path)
-      if (kept !== undefined) this.#rows.push(keptRow(path, kept))
+      this.#rows.push(kept === undefined ? unreadableRow(path) : keptRow(path, kept))
       this.#showing.soon()
       await new Promise((resolve) => setImmediate(resolve))
       if (reading !== this.#reading) return
@@ -223,7 +231,8 @@ export class ResultsView implements NetworkView {
   #opened(path: string | undefined, olderPath?: string): MeshPicture | TestConclusion | undefined {
     const read = (from: string | undefined): KeptMesh | KeptTest | undefined => {
       const kept = from === undefined ? undefined : this.#port.readKept(from)
-      if (from !== undefined && kept === undefined) this.#context.notice(`cannot read ${printable(from)}`, 'error')
+      if (from !== undefined && kept === undefined)
+        this.#context.notice(`cannot read ${printable(from)}: it is damaged, or of a later version`, 'error')
       return kept
     }
     const [kept, older] = [read(path), read(olderPath)]

@@ -177,7 +177,13 @@ const speedOf = (outcome: LinkOutcome) => (outcome.kind === 'measured' ? outcome
 export function readKept(path: string): KeptMesh | undefined {
   const value = (readResult(path) ?? {}) as Partial<KeptMesh>
   const isOurs = value.version === VERSION && typeof value.time === 'string' && typeof value.way === 'string'
-  if (!isOurs || !Array.isArray(value.links) || !value.links.every(isLink)) return undefined
+  if (
+    !isOurs ||
+    Number.isNaN(Date.parse(value.time ?? '')) ||
+    !Array.isArray(value.links) ||
+    !value.links.every(isLink)
+  )
+    return undefined
   // Files of earlier versions have no addresses.
   const { addresses = {}, pings } = value
   const isPlain = typeof addresses === 'object' && addresses !== null

@@ -121,10 +121,6 @@ it('lists kept results with their findings, compares two of them, and overwrites
     const names = ['m1', 'm2', 'm3', 'm4']
     keepMesh(environment, reportOf(names, 'm9'), 'tcp', Date.parse('2026-11-20T10:00:00Z'), { addresses: {} })
     keepMesh(environment, reportOf(names, 'm3'), 'tcp', Date.parse('2026-11-21T10:00:00Z'), { addresses: {} })
-    writeFileSync(
-      join(resultsDirectory(environment), 'mesh-2026-11-22T10-00-00.000Z.json'),
-      '{"version":1,"links":"\x1b"}',
-    )
     const file = join(directory, 'net.csv')
     const netTests: NetTestsPort = {
       ...idleNetTests,
@@ -145,7 +141,6 @@ it('lists kept results with their findings, compares two of them, and overwrites
     await settle()
     expect(textOf(harness)).toMatch(/2026-11-21 .* m\[1-4\] .* 12\/12 .*m3 is slow to and from all hosts/)
     expect(textOf(harness)).toMatch(/2026-11-20 .*no problems found/)
-    expect(textOf(harness)).not.toContain('2026-11-22')
     harness.type('/slow\r')
     expect(textOf(harness)).not.toContain('2026-11-20')
     harness.type('\x1b')
@@ -205,6 +200,36 @@ it('selects the newest result after a measurement, and says when two results hav
   expect(harness.console.state.network.results.selected).toBe(resultPaths(environment)[0])
   harness.type('  d')
   expect(textOf(harness)).toContain('no link was measured in both')
+  harness.console[Symbol.dispose]()
+})
+
+it('lists results that cannot be read, and says so when one is opened', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-results-'))
+  onTestFinished(() => rmSync(directory, { recursive: true }))
+  const environment = { XDG_STATE_HOME: directory }
+  const time = '2026-11-20T10:00:00.000Z'
+  const path = keepMesh(environment, reportOf(['m1', 'm2'], 'm9'), 'tcp', Date.parse(time), { addresses: {} })
+  const text = readFileSync(path, 'utf8')
+  const write = (name: string, bytes: string) => writeFileSync(join(resultsDirectory(environment), name), bytes)
+  write('mesh-2026-11-20T09-00-00.000Z.json', text.slice(0, 40))
+  write('mesh-2026-11-20T08-00-00.000Z.json', text.replace(time, 'yesterday'))
+  write('pair-1.json', '{"version":1,"links":"\x1b"}')
+  const harness = createConsoleHarness({
+    netTests: { ...idleNetTests, keptResults: () => resultPaths(environment), readKept },
+  })
+  harness.type(`${LEADER}3v`)
+  await settle()
+  const why = 'cannot be read: damaged, or of a later version'
+  expect(harness.console.state.network.results.rows.map(({ test, found }) => [test, found === why])).toEqual([
+    ['mesh', false],
+    ['mesh', true],
+    ['mesh', true],
+    ['pair', true],
+  ])
+  expect(textOf(harness)).toMatch(/2026-11-20 \d\d:00 +mesh +–/)
+  expect(textOf(harness)).not.toMatch(/Inval|NaN/)
+  harness.type('G\r')
+  expect(harness.console.state.notice?.text).toMatch(/^cannot read \S+pair-1.json: it is damaged/)
   harness.console[Symbol.dispose]()
 })
 
