@@ -289,7 +289,7 @@ export function createConsoleJobs(openQueue: () => Promise<ConsoleQueue>, hosts:
 const eventOf = (action: JobAction): JobEvent =>
   action === 'cancel' ? { kind: 'stop', reason: 'cancelled' } : { kind: action }
 
-const NOT_HERE = { kind: 'unreachable', reason: 'it was closed in the console' } as const
+const NOT_HERE = { kind: 'unreachable', reason: 'it is not open in the console' } as const
 
 function createConsoleWork({ fleet, wires, fanOut, context }: ConsoleConnections): WorkPort {
   const over = (transport: Transport) => ({

@@ -18,7 +18,9 @@ type Test = (state: ConsoleState) => boolean
 const inRanks: Test = ({ queue }) => queue.ranks !== undefined
 const inStudy: Test = ({ queue }) => queue.study !== undefined && queue.ranks === undefined
 const canSwitch: Test = (state) => (inList(state) || inCluster(state)) && state.queue.clusters.length > 0
-const inTable: Test = ({ queue }) => queue.isTableOpen && queue.ranks === undefined
+/** In the table of an array, or in the log of one of its jobs. */
+const inArray: Test = ({ queue }) => queue.isTableOpen && queue.ranks === undefined
+const inTable: Test = (state) => inArray(state) && !state.queue.isLogOpen
 /** The jobs of an engine's cluster are listed, which cannot be changed here. */
 export const inCluster: Test = ({ queue }) => queue.listed !== 'queue'
 const isOfQueue: Test = (state) => inCluster(state) && lineOfClusterJob(state) !== undefined
@@ -51,7 +53,7 @@ const changes = (action: JobAction): Test => {
   )
   const canChangeMember: Test = ({ queue: { details } }) =>
     details !== undefined && CHANGED_KINDS[action].includes(details.job.state.kind)
-  return (state) => !inStudy(state) && !inCluster(state) && (inTable(state) ? canChangeMember : canChange)(state)
+  return (state) => !inStudy(state) && !inCluster(state) && (inArray(state) ? canChangeMember : canChange)(state)
 }
 /** About the selected job of a cluster: what the engine allows. */
 const allows =
@@ -105,9 +107,16 @@ export const jobsKeys = keyTable<ConsoleState>()(
     'Array or grid without metrics: show its jobs with states and parameters.',
     opensJobs,
   ],
-  ['from-table', 'Enter', 'this job', 'In a table: go back to the list, with the selected job and its log.', inTable],
+  ['member-log', 'Enter', 'log', 'In a table: show the log of the selected job alone, and follow it.', inTable],
   ['log', 'Enter', 'log', 'Job that is no array and no gang: show its log alone, and follow it.', opensLog],
-  ['from-log', 'Esc q Enter', 'list', 'Log of a job: go back to the list.', inLog],
+  ['from-log', 'Esc q Enter', 'list', 'Log of a job: go back to the list.', (state) => inLog(state) && !inArray(state)],
+  [
+    'from-member-log',
+    'Esc q Enter',
+    'table',
+    'Log of a job of an array or a grid: go back to the table.',
+    (state) => inLog(state) && inArray(state),
+  ],
   [
     'log-rank',
     'Right l',

@@ -430,17 +430,15 @@ export class JobsPage implements Page {
       this.#list(listed === 'queue' ? (clusters[0] ?? 'queue') : (clusters[clusters.indexOf(listed) + 1] ?? 'queue'))
     },
     submit: () => this.#openSubmit(),
-    'to-list': () => this.#choose({ isTableOpen: false }),
+    'to-list': () => this.#choose({ isTableOpen: false, member: this.#chosenMember }),
     table: () => this.#openTable(),
     members: () => this.#openTable(),
-    log: () => {
-      this.#context.change((state) => forgetTable(state, JOB_LOG))
-      this.#choose({ spec: this.#chosen?.spec, isLogOpen: true })
-    },
+    log: () => this.#openLog({}),
+    'member-log': () => this.#openLog({ member: this.#chosenMember }),
     'log-rank': () => this.#stepRank(1),
     'log-rank-before': () => this.#stepRank(-1),
     'from-log': () => this.#choose({ isLogOpen: false }),
-    'from-table': () => this.#choose({ isTableOpen: false, member: this.#chosenMember }),
+    'from-member-log': () => this.#choose({ isLogOpen: false, member: this.#member }),
     filter: () => {
       if (this.#view.isTableOpen) return this.#context.notice('/ filters these jobs: try /failed')
       this.#choose({ filter: FILTERS[(FILTERS.indexOf(this.#view.filter) + 1) % FILTERS.length] ?? 'all' })
@@ -480,6 +478,11 @@ export class JobsPage implements Page {
     if (line === undefined || line.count < 2 || line.study !== undefined) return
     this.#context.change((state) => forgetTable(state, RESULTS))
     this.#choose({ isTableOpen: true })
+  }
+
+  #openLog(of: { readonly member?: number | undefined }): void {
+    this.#context.change((state) => forgetTable(state, JOB_LOG))
+    this.#choose({ spec: this.#chosen?.spec, ...of, isLogOpen: true })
   }
 
   /** Of the selected row; undefined: not read yet. */

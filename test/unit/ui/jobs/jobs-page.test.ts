@@ -589,7 +589,7 @@ describe('the Jobs tab', () => {
     [80, 24],
     [240, 67],
   ])('opens a sweep as a table, best first, sorts it differently, and goes to one of its jobs, on %i×%i', async (columns, rows) => {
-    const { press, text, queue, console } = await openTab('5', columns, rows)
+    const { press, text, titles, hints, queue, console } = await openTab('5', columns, rows)
     const row = (id: number, lr: string, values: Record<string, string>) => {
       const state: JobState =
         id < 3 ? { kind: 'done', endedMs: 0 } : { kind: 'starting', places: [], bundles: [], startedMs: 0 }
@@ -621,9 +621,16 @@ describe('the Jobs tab', () => {
     await press('jj')
     expect(text()).toMatch(/^▸3 +starting/m)
     await press('\r')
-    expect(text()).toContain('python train.py 3')
-    await press('\r\x1b')
+    expect(titles()).toEqual([' job 3 sweep '])
+    expect(hints()).toContain('Esc table')
+    await press('c')
+    expect(console.state.mode).toMatchObject({ dialog: { title: 'Cancel job 3?' } })
+    await press('n')
+    await press('\x1b')
+    expect(text()).toMatch(/^▸3 +starting/m)
+    await press('\x1b')
     expect([console.state.tab, console.state.queue.isTableOpen]).toEqual(['jobs', false])
+    expect(text()).toContain('python train.py 3')
   })
 
   it('submits what is typed after n, keeps what was refused, and takes none of it for keys', async () => {
@@ -703,7 +710,7 @@ describe('the Jobs tab', () => {
     queue.sweeps.set(1, { metrics: [], parameters: [], rows: [], count: 4 })
     await press('\r')
     expect(titles().join()).toContain('jobs 1-4')
-    expect(hints()).toMatch(/Esc list +\? help +\/ filter +Enter this job +c cancel/)
+    expect(hints()).toMatch(/Esc list +\? help +\/ filter +Enter log +c cancel/)
     await press('q')
     expect([console.state.tab, console.state.queue.isTableOpen]).toEqual(['jobs', false])
   })
