@@ -6,6 +6,26 @@ export type ResultOf<C> = C extends Calculation<infer R> ? R : never
 
 const SLICE_MS = 50
 
+/** All of it in one turn, where it is known to be short. */
+export function complete<R>(work: Calculation<R>): R {
+  for (;;) {
+    const step = work.next()
+    if (step.done === true) return step.value
+  }
+}
+
+const STEP = 1024
+
+/** As `Array.map`, of very many. */
+export function* mapOf<T, R>(all: readonly T[], to: (one: T) => R): Calculation<R[]> {
+  const made: R[] = []
+  for (const one of all) {
+    made.push(to(one))
+    if (made.length % STEP === 0) yield
+  }
+  return made
+}
+
 /** Lets other events in every 50 ms. Rejects with the reason of the signal. */
 export async function calculate<R>(work: Calculation<R>, signal: AbortSignal): Promise<R> {
   for (;;) {

@@ -1,4 +1,5 @@
 /** Finds entries that would overwrite each other, as their targets are equal or differ only in case. Pure. */
+import { type Calculation, complete } from '../../base/calculation.ts'
 import { type BytePath, bytesOf, parentOf, showPath } from './byte-path.ts'
 
 export type Placed = { readonly target: BytePath; readonly source: BytePath; readonly isDirectory: boolean }
@@ -10,22 +11,32 @@ export type Clash = {
   readonly ifCaseIgnoredIn?: BytePath
 }
 
+export const findClashes = (entries: readonly Placed[]): readonly Clash[] => complete(clashesAmong(entries))
+
 /** A certain clash alone; otherwise one for each directory where case decides. */
-export function findClashes(entries: readonly Placed[]): readonly Clash[] {
-  const [certain] = pairs(entries, ({ target }) => target)
-  if (certain !== undefined) return [certain]
+export function* clashesAmong(entries: readonly Placed[]): Calculation<readonly Clash[]> {
+  for (const clash of pairs(entries, ({ target }) => target))
+    if (clash === undefined) yield
+    else return [clash]
   const byDirectory = new Map<BytePath, Clash>()
-  for (const { first, second } of pairs(entries, ({ target }) => withoutCase(target))) {
-    const directory = sharedDirectory(first.target, second.target)
-    byDirectory.set(directory, { first, second, ifCaseIgnoredIn: directory })
+  for (const clash of pairs(entries, ({ target }) => withoutCase(target))) {
+    if (clash === undefined) {
+      yield
+      continue
+    }
+    const directory = sharedDirectory(clash.first.target, clash.second.target)
+    byDirectory.set(directory, { ...clash, ifCaseIgnoredIn: directory })
   }
   return [...byDirectory.values()]
 }
 
-/** Each entry with the first one of the same key, unless both are directories. */
-function* pairs(entries: readonly Placed[], keyOf: (entry: Placed) => string): Generator<Clash> {
+const STEP = 1024
+
+/** Each entry with the first one of the same key, unless both are directories; undefined after some entries. */
+function* pairs(entries: readonly Placed[], keyOf: (entry: Placed) => string): Generator<Clash | undefined> {
   const seen = new Map<string, Placed>()
-  for (const second of entries) {
+  for (const [index, second] of entries.entries()) {
+    if (index % STEP === STEP - 1) yield undefined
     const key = keyOf(second)
     const first = seen.get(key)
     if (first === undefined) seen.set(key, second)

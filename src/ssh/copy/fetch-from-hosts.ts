@@ -1,12 +1,13 @@
 /** `muster fetch`: files of many hosts, each into its own directory. No host is trusted: nothing is written through a link. */
 import { chmod, lstat, mkdir, readlink, utimes } from 'node:fs/promises'
 import { getHeapStatistics } from 'node:v8'
+import { type Calculation, calculate, mapOf } from '../../base/calculation.ts'
 import { eachAtOnce } from '../../base/collections.ts'
 import { MusterError } from '../../base/errors.ts'
 import { makeDirectories } from '../../base/make-directories.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { type BytePath, baseName, bytePathOf, bytesOf, joinPath, parentOf, showPath, withoutDash } from './byte-path.ts'
-import { describeClash, findClashes, findRealClash } from './clashes.ts'
+import { clashesAmong, describeClash, findClashes, findRealClash, type Placed } from './clashes.ts'
 import {
   ArrivingFile,
   digestOfFile,
@@ -56,6 +57,7 @@ export async function fetchFromHosts(
       isDryRun,
       keepsSpecialBits,
       room: own,
+      signal: wires.signal,
       ...report,
     }).run()
     return undefined
@@ -104,6 +106,7 @@ type FetchTask = HostReport & {
   readonly isDryRun: boolean
   readonly keepsSpecialBits: boolean
   readonly room: HostRoom
+  readonly signal: AbortSignal
 }
 
 /** So many files of a source that the host could not list are named. */
@@ -132,7 +135,7 @@ class HostFetch {
   async run(): Promise<void> {
     const { sources, directory, isDryRun, onBegin, onFile } = this.#task
     const wanted: Wanted[] = []
-    for (const source of sources) wanted.push(...(await this.#list(source)))
+    for (const source of sources) for (const each of await this.#list(source)) wanted.push(each)
     await this.#refuseClashes(wanted)
     const files = wanted.filter(({ kind }) => kind === 'file')
     onBegin(
@@ -172,15 +175,21 @@ class HostFetch {
 
   /** @throws Error if two fetched files would overwrite each other */
   async #refuseClashes(wanted: readonly Wanted[]): Promise<void> {
-    const placed = wanted.map(({ target, path, kind }) => ({ target, source: path, isDirectory: kind === 'directory' }))
+    const { signal } = this.#task
+    const toPlaced = ({ target, path, kind }: Wanted): Placed => ({
+      ...{ target, source: path },
+      isDirectory: kind === 'directory',
+    })
+    const placed = await calculate(mapOf(wanted, toPlaced), signal)
     // Finding out whether case matters takes a test file, which a dry run does not make.
-    const clash = await findRealClash(findClashes(placed), async (path) => !this.#task.isDryRun && ignoresCase(path))
+    const clashes = await calculate(clashesAmong(placed), signal)
+    const clash = await findRealClash(clashes, async (path) => !this.#task.isDryRun && ignoresCase(path))
     if (clash === undefined) return
     throw new Error(`${describeClash(clash)}. Fetch each into a separate directory.`)
   }
 
   async #list(source: BytePath): Promise<readonly Wanted[]> {
-    const { directory, onFile, room } = this.#task
+    const { directory, onFile, room, signal } = this.#task
     const path = withoutDash(source.replace(/^~(?=\/|$)/, '.').replace(/(?<=[^/])\/+$/, ''))
     const failed = (name: BytePath, reason: string) => onFile(name, 'failed', 0, { reason })
     try {
@@ -194,7 +203,7 @@ class HostFetch {
       const count = countParts(text, most)
       if (count > most) throw new RemoteRefusal('find: too many files to list, fetch parts of it')
       room.take(count * ENTRY_BYTES)
-      const { entries, unknown } = parseListing(text)
+      const { entries, unknown } = await calculate(readListing(text), signal)
       const told = complaints.split('\n', MOST_NAMED + 1).filter((line) => line !== '')
       for (const complaint of told.slice(0, MOST_NAMED)) {
         const words = complaint.replace(/^find: /, '').split(': ')
@@ -205,11 +214,13 @@ class HostFetch {
       if (Math.max(told.length, unknown.length) > MOST_NAMED) failed(source, 'more of its files cannot be read')
       if (entries.length + unknown.length === 0) failed(source, 'the host returned no listing')
       const base = baseName(path)
-      return entries.map((entry) => ({
+      const target = joinPath(directory, base)
+      const toWanted = (entry: RemoteEntry): Wanted => ({
         ...entry,
         mode: this.#modeOf(entry),
-        target: joinPath(joinPath(directory, base), entry.below),
-      }))
+        target: joinPath(target, entry.below),
+      })
+      return await calculate(mapOf(entries, toWanted), signal)
     } catch (error) {
       if (!(error instanceof RemoteRefusal)) throw error
       failed(source, reasonOf(error))
@@ -404,6 +415,9 @@ type RemoteListing = {
   readonly unknown: readonly BytePath[]
 }
 
+/** Entries. */
+const STEP = 1024
+
 const FACTS =
   /(?<mode>[0-9a-f]+):(?<size>\d+):(?<time>-?\d+)(?:[.,](?<fraction>\d{1,9}))?:(?<blocks>\d+):(?<uid>\d+):(?<gid>\d+):/iy
 /** By the upper bits of st_mode (inode(7)): S_IFDIR, S_IFREG, S_IFLNK. */
@@ -417,7 +431,7 @@ function countParts(text: string, most: number): number {
 }
 
 /** Of the remote script's function N. @throws Error on a name outside of the source, too: a host may be hostile */
-export function parseListing(text: string): RemoteListing {
+export function* readListing(text: string): Calculation<RemoteListing> {
   const entries: RemoteEntry[] = []
   const unknown: BytePath[] = []
   let root: BytePath | undefined
@@ -429,10 +443,12 @@ export function parseListing(text: string): RemoteListing {
       if (name === undefined) throw new Error('the listing is incomplete')
       names.push(name)
     }
+    yield
     const facts = parts[at++]
     if (facts === undefined) throw new Error('the listing is incomplete')
     let offset = 0
-    for (const name of names) {
+    for (const [index, name] of names.entries()) {
+      if (index % STEP === STEP - 1) yield
       root ??= name
       FACTS.lastIndex = offset
       const match = FACTS.exec(facts)

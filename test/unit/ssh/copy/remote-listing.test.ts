@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseListing } from '../../../../src/ssh/copy/fetch-from-hosts.ts'
+import { complete } from '../../../../src/base/calculation.ts'
+import { readListing } from '../../../../src/ssh/copy/fetch-from-hosts.ts'
 
+const parseListing = (text: string) => complete(readListing(text))
 const line = (name: string, mode = '81a4', size = 5, time = '1700000000.000000007') =>
   `${mode}:${size}:${time}:8:1000:100:${name}\n`
 const batch = (names: readonly string[], facts: string) => `${names.map((name) => `${name}\0`).join('')}\0${facts}\0`
