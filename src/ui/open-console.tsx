@@ -85,6 +85,8 @@ export type OpenConsoleOptions = Pick<
 
 /** A lone Esc counts as the key after this long. */
 const ESCAPE_MS = 25
+/** The rest of a key may come so long after its Esc. */
+const LATE_MS = 500
 /** A paste that stalls for this long has lost its end. */
 const PASTE_MS = 3000
 const QUERY_BACKGROUND = '\x1b]11;?\x1b\\'
@@ -169,6 +171,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
       escapeTimer = clock.after(decoder.isPasting ? PASTE_MS : ESCAPE_MS, () => {
         router.handle(decoder.isPasting ? decoder.endPaste() : decoder.flush())
         source.showNow()
+        if (decoder.hasCut) escapeTimer = clock.after(LATE_MS, () => decoder.forgetCut())
       })
     }
     source.showNow()

@@ -4,7 +4,7 @@
  */
 import { counted } from '../../base/counted.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import type { InputEvent, KeyEvent } from '../keys/decode-input.ts'
+import type { InputEvent, KeyEvent, MouseEvent } from '../keys/decode-input.ts'
 import { encodeKey, pastedText } from '../keys/encode-for-pane.ts'
 import { KEY_GRID_MS } from '../keys/key-grid.ts'
 import { isKeyLabel, keyLabel } from '../keys/key-table.ts'
@@ -145,6 +145,7 @@ const CHOOSING_KEYS: Readonly<Record<string, ActionId>> = {
 }
 
 const KEYS_CAME_BACK = 'the keys had only just come back to the shells'
+const CAME_IN_PIECES = 'a key came in pieces, as over a slow line'
 const QUESTION_CLOSED = 'a question had only just closed'
 /** With these a line of which the beginning was dropped is over. */
 const GIVES_UP_LINE: ReadonlySet<string> = new Set(['Ctrl-c', 'Ctrl-u', 'Esc'])
@@ -161,6 +162,8 @@ export class InputRouter {
   #choosingTimer: Disposable | undefined
   /** While the text may continue that was meant for a tab, or for a command that did nothing; `why` it is not sent. */
   #word: Word | undefined
+  /** The last key was typed into hosts. */
+  #wasTyped = false
   /** The leader was pressed in a dialog: the next key is a command, and no text. */
   #isCommandInDialog = false
 
@@ -172,7 +175,8 @@ export class InputRouter {
   /** All events of one read of the terminal. */
   handle(events: readonly InputEvent[]): void {
     for (const event of events) {
-      if (event.type === 'key') for (const key of this.#keysOf(event)) this.#handleKey(key)
+      if ((event.type === 'key' || event.type === 'mouse') && event.isLate === true) this.#handleLate(event)
+      else if (event.type === 'key') for (const key of this.#keysOf(event)) this.#handleKey(key)
       else {
         this.#flushTyped()
         if (event.type === 'paste') this.#handlePaste(event.text)
@@ -180,6 +184,22 @@ export class InputRouter {
       }
     }
     this.#flushTyped()
+  }
+
+  /**
+   * Its beginning was an Esc by itself. A host that got it as such gets the rest of a key, too, and puts them together. What else
+   * had the keys then, such as a view that it closed, has not got them any more.
+   */
+  #handleLate(event: KeyEvent | MouseEvent): void {
+    const app = this.#app
+    const isElsewhere = keysElsewhere(app.state) !== undefined
+    if (this.#wasTyped && !isElsewhere) {
+      if (event.type === 'key') this.#typed.push(event.raw)
+      return
+    }
+    this.#flushTyped()
+    if (!isElsewhere) this.#holdWord(CAME_IN_PIECES)
+    app.notice(`not taken: ${CAME_IN_PIECES}; press it again`, 'warning', 'key')
   }
 
   /** Esc and the leader that arrive together, as over a slow line, are two keys: the leader is never missed. */
@@ -213,6 +233,7 @@ export class InputRouter {
 
   #handleKey(event: KeyEvent): void {
     const app = this.#app
+    this.#wasTyped = false
     const { mode } = app.state
     app.dialogs.noteKey()
     if (mode.kind !== 'typing') this.#flushTyped()
@@ -273,7 +294,7 @@ export class InputRouter {
     }
     if (held === 'line' && GIVES_UP_LINE.has(label)) this.#endWord()
     // The next line of what is typed or pasted without a pause counts on this one.
-    else if (held === 'line' && label === 'Enter') this.#holdWord(word.why)
+    else if (held === 'line' && (label === 'Enter' || label === 'Ctrl-j')) this.#holdWord(word.why)
     // The key that leads back, pressed once more, begins no line.
     else if (key.text !== undefined && (held === 'line' || label !== word.key)) this.#holdLine(word)
     else if (held === 'moment') this.#holdWord(word.why, word.key)
@@ -425,6 +446,7 @@ export class InputRouter {
 
   #type(event: KeyEvent): void {
     const app = this.#app
+    this.#wasTyped = true
     const hosts = receiverList(app.state)
     this.#followOutput(hosts)
     const encoded = hosts.map((host) => {

@@ -20,6 +20,8 @@ export type KeyEvent = {
   readonly raw: Uint8Array
   /** In a form that only terminals in a special mode send: hosts get the plain form. */
   readonly isExtended?: boolean
+  /** Its beginning came so early that it was taken for Esc, or for Alt and a key: `raw` is the rest. */
+  readonly isLate?: boolean
 }
 /** By the two low bits of a button's code; with bit 6 the wheel's. */
 export const MOUSE_BUTTONS = ['left', 'middle', 'right', 'none'] as const
@@ -36,6 +38,8 @@ export type MouseEvent = {
   readonly alt: boolean
   readonly shift: boolean
   readonly raw: Uint8Array
+  /** As of a key. */
+  readonly isLate?: boolean
 }
 export type InputEvent =
   | KeyEvent
@@ -72,6 +76,8 @@ export class InputDecoder {
   #pending: Buffer = Buffer.alloc(0)
   /** The parts of a bracketed paste that has not ended. */
   #paste: Buffer[] | undefined
+  /** Taken as it was by `flush`, though it may be the beginning of a sequence. */
+  #cut: Buffer = Buffer.alloc(0)
 
   /** A lone Esc, or the start of a sequence, waits: call `flush` when nothing came for some 25 ms. */
   get isWaiting(): boolean {
@@ -89,7 +95,40 @@ export class InputDecoder {
   }
 
   push(chunk: Uint8Array): InputEvent[] {
-    return this.#run(chunk, false)
+    return this.#cut.length === 0 ? this.#run(chunk, false) : this.#takeLate(chunk)
+  }
+
+  /** The rest of a sequence whose beginning was taken for Esc, as over a slow line; or something else. */
+  #takeLate(chunk: Uint8Array): InputEvent[] {
+    const cut = this.#cut
+    const all = Buffer.concat([cut, this.#pending, chunk])
+    const step = decodeOne(all, false)
+    if (step === 'incomplete') {
+      this.#pending = all.subarray(cut.length)
+      return []
+    }
+    this.forgetCut()
+    // Of two bytes: Alt and a key.
+    if (step.length <= Math.max(2, cut.length)) return this.#run(chunk, false)
+    this.#pending = Buffer.alloc(0)
+    const rest = all.subarray(step.length)
+    if (isPasteStart(all, step.length)) this.#paste = []
+    else {
+      const raw = all.subarray(cut.length, step.length)
+      const late = step.event.type === 'report' ? { ...step.event, raw } : { ...step.event, raw, isLate: true }
+      return [late, ...this.#run(rest, false)]
+    }
+    return this.#run(rest, false)
+  }
+
+  /** What comes now is no rest of what `flush` took: call it half a second after that. */
+  forgetCut(): void {
+    this.#cut = Buffer.alloc(0)
+  }
+
+  /** Has `flush` taken what may be the beginning of a sequence? */
+  get hasCut(): boolean {
+    return this.#cut.length > 0
   }
 
   /**
@@ -97,7 +136,11 @@ export class InputDecoder {
    * terminal that has clearly started: its rest, however late, must not be typed into hosts.
    */
   flush(): InputEvent[] {
-    return this.#run(new Uint8Array(), true)
+    const waiting = this.#paste === undefined ? this.#pending : Buffer.alloc(0)
+    this.forgetCut()
+    const events = this.#run(new Uint8Array(), true)
+    if (this.#pending.length === 0 && /^\x1b[[O]?$/.test(waiting.toString('latin1'))) this.#cut = waiting
+    return events
   }
 
   #run(chunk: Uint8Array, isFinal: boolean): InputEvent[] {
@@ -113,7 +156,7 @@ export class InputDecoder {
       if (step === 'incomplete') break
       const taken = rest.subarray(0, step.length)
       rest = rest.subarray(step.length)
-      if (taken.length === 6 && taken.toString('latin1') === `\x1b[${PASTE_START}~`) this.#paste = []
+      if (isPasteStart(taken, taken.length)) this.#paste = []
       else events.push(step.event)
     }
     this.#pending = Buffer.from(rest)
@@ -140,6 +183,9 @@ export class InputDecoder {
     return bytes.subarray(end + PASTE_END.length)
   }
 }
+
+const isPasteStart = (bytes: Buffer, length: number): boolean =>
+  length === 6 && bytes.toString('latin1', 0, length) === `\x1b[${PASTE_START}~`
 
 /** How many of the last bytes may be the start of the end marker. */
 function heldBack(bytes: Buffer): number {
@@ -224,7 +270,8 @@ function decodeCsi(bytes: Buffer, isFinal: boolean): Step | undefined {
   }
   while (at < bytes.length && at < SEQUENCE_LIMIT && (bytes[at] ?? 0) >= 0x20 && (bytes[at] ?? 0) < 0x40) at++
   const final = bytes[at]
-  if (final === undefined) return isFinal && !isPrivate(bytes[2]) ? undefined : 'incomplete'
+  // Nobody types a parameter within the time limit.
+  if (final === undefined) return isFinal && at === 2 ? undefined : 'incomplete'
   if (final < 0x40 || final > 0x7e) return at >= SEQUENCE_LIMIT || at > 2 ? reportStep(bytes, at) : undefined
   const parameters = bytes.toString('latin1', 2, at)
   const letter = String.fromCharCode(final)
@@ -241,9 +288,6 @@ function decodeCsi(bytes: Buffer, isFinal: boolean): Step | undefined {
   }
   return csiKey(bytes, length, parameters, letter) ?? reportStep(bytes, length)
 }
-
-/** `CSI ? …`, `CSI < …`: only answers and mouse events begin like this. */
-const isPrivate = (byte: number | undefined): boolean => byte !== undefined && byte >= 0x3c && byte <= 0x3f
 
 function csiKey(bytes: Buffer, length: number, parameters: string, letter: string): Step | undefined {
   if (!/^[\d;:]*$/.test(parameters)) return undefined

@@ -76,7 +76,7 @@ export async function openPaneScreen(options: PaneScreenOptions): Promise<void> 
   const decoder = new InputDecoder()
   const take = (events: ReturnType<InputDecoder['push']>): void => {
     for (const event of events) {
-      if (event.type !== 'key') continue
+      if (event.type !== 'key' || event.isLate === true) continue
       const label = keyLabel(event.key)
       const taken = label === 'Ctrl-c' ? 'leave' : options.handleKey(label, event)
       if (taken === 'leave') return quit()

@@ -179,6 +179,45 @@ describe('a word in which a letter is also a key', () => {
   })
 })
 
+describe('a key that comes in pieces, as over a slow line', () => {
+  it.each([
+    ['scroll-back', '['],
+    ['the prompt of a run', '!'],
+    ['help', '?'],
+  ])('closes %s by its Esc, and nothing of it or of the keys that follow reaches a host', (_, command) => {
+    const harness = open()
+    harness.type(`${LEADER}${command}`)
+    harness.type(ESC)
+    harness.type('[A')
+    expect(harness.console.state.notice?.text).toMatch(/^not taken: a key came in pieces/)
+    expect(header(harness)).toContain('ONE MOMENT')
+    harness.type('\x1b[A\x1b[A')
+    harness.clock.advance(400)
+    harness.type('\x1b[5~')
+    expect(received(harness)).toBe('||')
+    harness.clock.advance(500)
+    harness.type('ls')
+    expect(received(harness)).toBe('ls|ls|ls')
+  })
+
+  it('reaches the hosts as it came where they have the keys, but no mouse', () => {
+    const harness = open()
+    harness.type(ESC)
+    harness.type('[A')
+    harness.type(ESC)
+    harness.type('[<64;20;6M')
+    expect(received(harness)).toBe(Array(3).fill(`${ESC}[A${ESC}`).join('|'))
+  })
+
+  it('on a tab does only what its Esc did', () => {
+    const harness = open()
+    harness.type(`${LEADER}5`)
+    harness.type(ESC)
+    harness.type('[A')
+    expect([harness.console.state.tab, received(harness)]).toEqual(['jobs', '||'])
+  })
+})
+
 describe('a tab', () => {
   it.each(PAGE_TABS)('$title: Esc and q do nothing at its root but name the way to the shells', ({ id, key }) => {
     const harness = open()

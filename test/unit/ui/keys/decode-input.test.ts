@@ -50,12 +50,69 @@ describe('keys', () => {
     expect(decoder.isWaiting).toBe(false)
   })
 
+  test.each([
+    ['\x1b', '[A', 'up'],
+    ['\x1b', 'OA', 'up'],
+    ['\x1b[', 'A', 'up'],
+    ['\x1bO', 'A', 'up'],
+    ['\x1b', '[5~', 'pageup'],
+    ['\x1b', '[1;5C', 'right'],
+    ['\x1b', '[<64;20;6M', 'wheel-up'],
+  ])('are late if what begins them was taken as it was: %j, %j', (first, second, name) => {
+    const decoder = new InputDecoder()
+    decoder.push(Buffer.from(first))
+    expect(decoder.flush()).toHaveLength(1)
+    expect(decoder.hasCut).toBe(true)
+    const [event, ...others] = decoder.push(Buffer.from(`${second}x`))
+    expect(event).toMatchObject({ isLate: true, raw: Buffer.from(second) })
+    expect(event).toMatchObject(event?.type === 'mouse' ? { button: name } : { key: { name } })
+    expect(others).toMatchObject([{ type: 'key', key: { text: 'x' } }])
+    expect(others[0]).not.toHaveProperty('isLate')
+  })
+
+  test('are late in any number of pieces, and what is typed after Esc is not', () => {
+    const decoder = new InputDecoder()
+    const type = (text: string) => {
+      const pushed = decoder.push(Buffer.from(text))
+      return [...pushed, ...(decoder.isWaiting ? decoder.flush() : [])].map((event) =>
+        event.type === 'key' ? `${keyLabel(event.key)}${event.isLate === true ? ' late' : ''}` : event.type,
+      )
+    }
+    expect(type('\x1b')).toEqual(['Esc'])
+    expect(decoder.push(Buffer.from('['))).toEqual([])
+    expect(type('A')).toEqual(['Up late'])
+    // As in vi.
+    for (const text of ['O', '[', 'x', 'ok', '\x1b', ':w\r']) {
+      expect(type('\x1b')).toEqual(['Esc'])
+      expect(type(text)).toEqual(labels(text))
+    }
+    expect(type('\x1b')).toEqual(['Esc'])
+    decoder.forgetCut()
+    expect(type('[A')).toEqual(['[', 'A'])
+  })
+
+  test('with a parameter wait for their end, however late it is', () => {
+    const decoder = new InputDecoder()
+    expect(decoder.push(Buffer.from('\x1b[1;5'))).toEqual([])
+    expect(decoder.flush()).toEqual([])
+    expect(decoder.push(Buffer.from('C'))).toMatchObject([{ key: { name: 'right', ctrl: true } }])
+  })
+
   test('stay separate if they arrive together', () => {
     expect(labels('\x1dz\x1b[Bls\r')).toEqual(['Ctrl-]', 'z', 'Down', 'l', 's', 'Enter'])
   })
 })
 
 describe('pastes', () => {
+  test('begin even if their beginning comes in pieces', () => {
+    const decoder = new InputDecoder()
+    decoder.push(Buffer.from('\x1b'))
+    decoder.flush()
+    expect(decoder.push(Buffer.from('[200~rm foo\rrm bar\r'))).toEqual([])
+    expect(decoder.isPasting).toBe(true)
+    expect(decoder.push(Buffer.from('\x1b[201~'))).toMatchObject([{ type: 'paste', text: 'rm foo\rrm bar\r' }])
+  })
+
   test('are one event, whatever they contain', () => {
     expect(decode('\x1b[200~echo 1\x1b[31m\n\x1d\x1b[201~x')).toMatchObject([
       { type: 'paste', text: 'echo 1\x1b[31m\n\x1d' },
