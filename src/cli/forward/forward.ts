@@ -113,6 +113,8 @@ class ForwardReport {
   readonly #shown = new Map<number, string>()
   /** Hosts whose loss was reported. */
   readonly #away = new Set<string>()
+  /** Hosts that were connected. */
+  readonly #known = new Set<string>()
 
   constructor(endpoints: readonly Endpoint[], options: ForwardOptions, context: CliContext) {
     this.#options = options
@@ -133,7 +135,8 @@ class ForwardReport {
     const { host, state } = event
     if (state.kind === 'ready') {
       this.#hopeful.add(host)
-      if (this.#away.delete(host)) this.#say(host, 'connected', 'connected again')
+      if (this.#away.delete(host)) this.#say(host, 'connected', this.#known.has(host) ? 'connected again' : 'connected')
+      this.#known.add(host)
     } else if (state.kind === 'failed') {
       this.#hopeful.delete(host)
       this.#say(host, 'failed', withHint(state.failure))
@@ -142,7 +145,7 @@ class ForwardReport {
       if (state.kind === 'waiting') this.#hopeful.delete(host)
       this.#away.add(host)
       const words = state.kind === 'lost' ? `connection lost: ${state.reason}` : state.reason
-      this.#say(host, 'lost', `${words}; trying again`)
+      this.#say(host, 'lost', this.#hopelessCode === undefined ? `${words}; trying again` : words)
     }
     this.#endWithoutHope()
   }
@@ -169,8 +172,13 @@ class ForwardReport {
 
   /** Also where one host refuses its forwards and the others cannot be reached. */
   #endWithoutHope(): void {
-    if (this.#hopeful.size === 0) this.stop(EXIT.unreachable)
-    else if (![...this.#hopefulForwards.values()].some((host) => this.#hopeful.has(host))) this.stop(EXIT.failed)
+    const code = this.#hopelessCode
+    if (code !== undefined) this.stop(code)
+  }
+
+  get #hopelessCode(): number | undefined {
+    if (this.#hopeful.size === 0) return EXIT.unreachable
+    return [...this.#hopefulForwards.values()].some((host) => this.#hopeful.has(host)) ? undefined : EXIT.failed
   }
 
   #show(forward: Forward): void {

@@ -16,8 +16,14 @@ it('ends when one host refuses its forward and the other cannot be reached', asy
   writeFileSync(join(directory, 'hosts.yaml'), `cluster: lab\nhosts: ${hosts}\n`)
   const { exitCode, messages } = await runMuster(['forward', 'all', '-R', '9000:localhost:80'], { directory })
   expect(messages).toMatch(/^muster: here: it is this machine/m)
-  expect(messages).toMatch(/^muster: away: .*refused.*; trying again$/m)
+  expect(messages).toMatch(/^muster: away: .*refused/m)
   expect(exitCode).toBe(1)
+})
+
+it('does not say that it tries again where it ends', async () => {
+  const { exitCode, messages } = await runMuster(['forward', 'root@127.0.0.1:1', '7000'], { directory })
+  expect(messages).toMatch(/^muster: 127.0.0.1: cannot connect .*refused\n$/)
+  expect(exitCode).toBe(4)
 })
 
 it('has no --dry-run: it would listen', async () => {
