@@ -49,7 +49,8 @@ export class ForwardsPanel implements Disposable {
 
   /** What closing hosts would end; all without `isMeant`. */
   busyOn(isMeant = (_host: string): boolean => true): Page['busy'] {
-    const hosts = this.#forwards.list().flatMap(({ host }) => (isMeant(host) ? [host] : []))
+    const all = this.#forwards.list().filter(({ state, host }) => state.kind !== 'refused' && isMeant(host))
+    const hosts = all.map(({ host }) => host)
     return hosts.length === 0 ? [] : [{ title: counted(hosts.length, 'port forward'), hosts: [...new Set(hosts)] }]
   }
 

@@ -56,6 +56,22 @@ it('adds a forward of the focused host, lists it, closes it, and counts it when 
   expect(harness.got('m1')).toBe('')
 })
 
+it('counts no forward that its host refuses', async () => {
+  const { harness, dialog } = begin()
+  const refusing = { listenTcp: () => Promise.reject(new Error('the port is taken')) }
+  const ready = { kind: 'ready', sinceMs: 0, attempt: 1 }
+  Object.assign(harness.fleet, { connection: () => refusing, session: () => ready })
+  harness.type(`${LEADER}ta`)
+  harness.type('-R 9000:localhost:80')
+  harness.type('\r')
+  const told = () => harness.console.state.log.map(({ text }) => text).join('\n')
+  await waitUntil(
+    () => told().includes('the port is taken'),
+    () => `${told()} ${JSON.stringify(dialog())}`,
+  )
+  expect(harness.console.forwards.busyOn()).toEqual([])
+})
+
 it('selects the forward that was just added', async () => {
   const { harness, dialog, shows } = begin()
   const selected = () => dialog()?.lines.find(({ isSelected }) => isSelected)?.text
