@@ -1,9 +1,12 @@
 /** Rows of the queue's file as jobs. */
-import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
+import type { SQLInputValue } from 'node:sqlite'
+import { type DamagedRow, readWhole } from './damage.ts'
 import { isActive, type Job, type JobSpec, type JobState } from './job.ts'
-import { damaged, type QueueFile, type SqlRow } from './queue-file.ts'
+import type { QueueFile, SqlRow } from './queue-file.ts'
+import { isJobSpec, isJobState, isNumbers, isTexts } from './stored-shapes.ts'
 
-const SELECT = 'SELECT id, spec, environment, user, submitted_ms, priority, attempt, failures, state, after FROM jobs'
+const SELECT =
+  'SELECT id, spec, environment, user, submitted_ms, priority, attempt, failures, kind, state, after FROM jobs'
 
 /** Specifications are cached in two generations of at most this many: when the newer one is full, the older one is dropped. */
 const MOST_SPECS = 10_000
@@ -11,15 +14,6 @@ const MOST_SPECS = 10_000
 /** Nearly all that wait. */
 const QUEUED: JobState = { kind: 'queued' }
 export const QUEUED_TEXT = JSON.stringify(QUEUED)
-
-/** @throws MusterError 'configuration' when the text is damaged. */
-export function parse<T>(value: SQLOutputValue | undefined): T {
-  try {
-    return JSON.parse(String(value)) as T
-  } catch (error) {
-    throw damaged('the queue', error)
-  }
-}
 
 export class JobRows {
   readonly #file: QueueFile
@@ -31,12 +25,20 @@ export class JobRows {
     this.#file = file
   }
 
-  /** `rest`: the statement from WHERE on. @throws MusterError 'configuration' when a text is damaged. */
+  /** `rest`: the statement from WHERE on. @throws DamagedRow */
   read(rest: string, ...values: readonly SQLInputValue[]): readonly Job[] {
     return this.#file.all(`${SELECT} ${rest}`, ...values).map((row) => this.#jobOf(row))
   }
 
-  /** The same, but `known` jobs that have not changed stay the same objects, so that what others cached about them stays valid. */
+  /** As `read`, without jobs that are damaged. */
+  readWhole(
+    rest: string,
+    ...values: readonly SQLInputValue[]
+  ): { readonly found: readonly Job[]; readonly damage: DamagedRow | undefined } {
+    return readWhole(this.#file.all(`${SELECT} ${rest}`, ...values), (row) => this.#jobOf(row))
+  }
+
+  /** As `read`, but `known` jobs that have not changed stay the same objects, so that what others cached about them stays valid. */
   readAgain(known: ReadonlyMap<number, Job>, rest: string): readonly Job[] {
     return this.#file.all(`${SELECT} ${rest}`).map((row) => {
       const text = `${row.attempt} ${row.failures} ${row.priority} ${row.spec} ${row.state}`
@@ -50,7 +52,7 @@ export class JobRows {
 
   #jobOf(row: SqlRow): Job {
     const spec = this.specOf(Number(row.spec))
-    const { environment } = row
+    const { environment, after } = row
     return {
       id: Number(row.id),
       user: String(row.user),
@@ -58,13 +60,21 @@ export class JobRows {
       priority: Number(row.priority),
       attempt: Number(row.attempt),
       failures: Number(row.failures),
-      spec:
-        environment === null
-          ? spec
-          : { ...spec, environment: { ...spec.environment, ...parse<Record<string, string>>(environment) } },
-      state: row.state === QUEUED_TEXT ? QUEUED : parse<JobState>(row.state),
-      after: row.after === null ? [] : parse<number[]>(row.after),
+      spec: environment === null ? spec : { ...spec, environment: { ...spec.environment, ...this.environmentOf(row) } },
+      state: this.stateOf(row),
+      after: after === null ? [] : this.#file.json(after, 'after', isNumbers, nameOf, row),
     }
+  }
+
+  /** Of a row with `id`, `kind` and `state`. @throws DamagedRow */
+  stateOf(row: SqlRow): JobState {
+    if (row.state === QUEUED_TEXT && row.kind === 'queued') return QUEUED
+    return this.#file.json(row.state, 'state', isJobState, nameOf, row)
+  }
+
+  /** Of a row with `id` and `environment`. @throws DamagedRow */
+  environmentOf(row: SqlRow): Readonly<Record<string, string>> {
+    return row.environment === null ? {} : this.#file.json(row.environment, 'environment', isTexts, nameOf, row)
   }
 
   /** Jobs that were submitted together share it. It never changes on disk, and its number is never reused. */
@@ -88,10 +98,12 @@ export class JobRows {
 
   #readSpec(id: number): JobSpec {
     const row = this.#file.one('SELECT spec FROM specs WHERE id = ?', id)
-    if (row === undefined) throw damaged('the queue', new Error(`there is no specification ${id}`))
-    return parse<JobSpec>(row.spec)
+    return this.#file.json(row?.spec, 'spec', isJobSpec, nameOfSpec, id)
   }
 }
+
+const nameOf = ({ id }: SqlRow) => ({ table: 'jobs', key: [Number(id)] }) as const
+const nameOfSpec = (id: number) => ({ table: 'specs', key: [id] }) as const
 
 /** All jobs that are on hosts, cached until another program writes. */
 export class KeptActive {

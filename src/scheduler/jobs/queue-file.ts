@@ -4,7 +4,7 @@
  */
 
 import { randomBytes } from 'node:crypto'
-import { chmodSync, closeSync, existsSync, lstatSync, openSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, lstatSync, openSync, statSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { basename, dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
@@ -14,6 +14,8 @@ import { fileReason, MusterError, messageOf } from '../../base/errors.ts'
 import { foreignFile, makeOwnDirectories, notOwn } from '../../base/foreign-place.ts'
 import { isRunning } from '../../base/processes.ts'
 import { watchDirectory } from '../../base/watch-directory.ts'
+import { type BrokenRow, brokenRow, DAMAGED_HINT, damaged, damagedFile, damagedRow, type RowName } from './damage.ts'
+import { fileDamage, logOf, noteOpened } from './file-check.ts'
 
 export type SqlRow = Readonly<Record<string, SQLOutputValue>>
 
@@ -27,18 +29,31 @@ export class QueueFile implements Disposable {
   readonly #name: string
   readonly path: string
   readonly #statements = new Map<string, StatementSync>()
+  readonly #opened: Disposable
   #isInside = false
+  #isDamaged = false
+  #broken: { readonly version: number; readonly found: BrokenRow | undefined } | undefined
 
   /**
    * `busyMs`: how long a call waits for another program that writes.
-   * @throws MusterError 'configuration' when the file is not ours, is damaged, or was written by a newer version.
+   * @throws MusterError 'configuration' when the file is not ours, is damaged, or was written by a newer version. Nothing is written then.
    */
   constructor(path: string, busyMs = BUSY_MS) {
     this.path = path
     this.#name = `the queue ${path}`
     try {
-      if (path !== ':memory:') requireOwnFile(path)
+      if (path !== ':memory:') {
+        makeOwnDirectories(dirname(path))
+        const damage = fileDamage(path)
+        if (damage !== undefined) throw damagedFile(this.#name, damage)
+        requireOwnFile(path)
+      }
       this.#database = new DatabaseSync(path)
+    } catch (error) {
+      throw unusable(error, this.#name)
+    }
+    this.#opened = noteOpened(path)
+    try {
       this.#database.exec(
         `PRAGMA busy_timeout = ${busyMs}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON`,
       )
@@ -47,12 +62,18 @@ export class QueueFile implements Disposable {
       if (!isUpToDate) this.transaction(() => this.#makeUpToDate())
       this.id = String(this.one("SELECT value FROM meta WHERE name = 'id'")?.value)
     } catch (error) {
-      throw unusable(error, this.#name)
+      const told = this.#told(error)
+      this.#isDamaged = true
+      this[Symbol.dispose]()
+      throw told
     }
   }
 
   [Symbol.dispose](): void {
+    // The last program that closes a database copies the log into it and deletes the log, unless it may only read.
+    using _reader = this.#isDamaged && hasLog(this.path) ? readerOf(this.path) : undefined
     this.#database.close()
+    this.#opened[Symbol.dispose]()
   }
 
   /** Changes whenever another program has written. */
@@ -65,7 +86,9 @@ export class QueueFile implements Disposable {
    * @throws MusterError 'configuration' when it is damaged anywhere.
    */
   checkWhole(): void {
-    if (this.one('PRAGMA quick_check(1)')?.quick_check !== 'ok') throw damaged(this.#name)
+    if (this.one('PRAGMA quick_check(1)')?.quick_check === 'ok') return
+    this.#isDamaged = true
+    throw damaged(this.#name)
   }
 
   /** All writes of `work` reach the disk together, or none. Calls may nest. */
@@ -83,7 +106,7 @@ export class QueueFile implements Disposable {
       } catch {
         // A failed commit may already have rolled back.
       }
-      throw isSqlite(error) ? unusable(error, this.#name) : error
+      throw isSqlite(error) ? this.#told(error) : error
     } finally {
       this.#isInside = false
     }
@@ -94,7 +117,7 @@ export class QueueFile implements Disposable {
     try {
       return this.#statement(sql).all(...values)
     } catch (error) {
-      throw unusable(error, this.#name)
+      throw this.#told(error)
     }
   }
 
@@ -105,6 +128,53 @@ export class QueueFile implements Disposable {
   /** Returns the number of the inserted row. */
   run(sql: string, ...values: readonly SQLInputValue[]): number {
     return Number(this.#statement(sql).run(...values).lastInsertRowid)
+  }
+
+  /**
+   * The value that a text of this row holds. `isWhole`: whether it has what is read of it. `nameOf`: called only if it is damaged.
+   * @throws DamagedRow when the text is damaged.
+   */
+  json<T, Row>(
+    text: SQLOutputValue | undefined,
+    column: string,
+    isWhole: (value: unknown, row: Row) => value is T,
+    nameOf: (row: Row) => RowName,
+    row: Row,
+  ): T {
+    let value: unknown
+    try {
+      value = JSON.parse(String(text))
+    } catch {
+      throw this.#damagedRow(nameOf(row), notJson(column))
+    }
+    if (isWhole(value, row)) return value
+    throw this.#damagedRow(nameOf(row), `its ${column} does not have the form that Muster writes`)
+  }
+
+  /** What a failed call tells people. */
+  #told(error: unknown): MusterError {
+    if (isSqlite(error) && error.message === 'malformed JSON') {
+      const broken = this.#brokenRow()
+      if (broken !== undefined) return this.#damagedRow(broken.row, notJson(broken.column))
+    }
+    this.#isDamaged ||= isSqlite(error) && HINTS[error.errcode & 0xff] === DAMAGED_HINT
+    return unusable(error, this.#name)
+  }
+
+  /** Searched for again only when another program has written: a console reads once a second. */
+  #brokenRow(): BrokenRow | undefined {
+    try {
+      const version = this.version()
+      if (this.#broken?.version !== version)
+        this.#broken = { version, found: brokenRow((sql) => this.#statement(sql).get()) }
+      return this.#broken.found
+    } catch {
+      return undefined
+    }
+  }
+
+  #damagedRow(row: RowName, reason: string): MusterError {
+    return damagedRow(this.#name, this.path, row, reason, (sql, ...values) => this.one(sql, ...values))
   }
 
   #fileVersion(): number {
@@ -132,9 +202,24 @@ export class QueueFile implements Disposable {
   }
 }
 
+const notJson = (column: string): string => `its ${column} is not JSON`
+
+const hasLog = (path: string): boolean => (statSync(logOf(path), { throwIfNoEntry: false })?.size ?? 0) > 0
+
+function readerOf(path: string): Disposable {
+  let reader: DatabaseSync | undefined
+  try {
+    reader = new DatabaseSync(path, { readOnly: true })
+    // It opens the file and its log when it first reads.
+    reader.prepare('PRAGMA user_version').get()
+  } catch {
+    // Then the other connection could not read it either, and has no log to copy.
+  }
+  return { [Symbol.dispose]: () => reader?.close() }
+}
+
 /** Whoever can write it decides what runs on all hosts; commands and environments of jobs are private. */
 function requireOwnFile(path: string): void {
-  makeOwnDirectories(dirname(path))
   try {
     // SQLite would make it readable for all, and its other files with the same mode.
     closeSync(openSync(path, 'wx', 0o600))
@@ -252,8 +337,6 @@ const FULL = 13
 const NO_ROOM_BESIDE = 4874
 
 const BUSY_HINT = 'Another program has locked the file. Try again.'
-const DAMAGED_HINT =
-  'Move it and its -wal and -shm files away to start with an empty queue; running jobs continue. `sqlite3 FILE .recover` may recover data.'
 
 /** Primary result codes (sqlite.org/rescode.html), with what to do. */
 const HINTS: Readonly<Record<number, string>> = {
@@ -285,11 +368,6 @@ export function unusable(error: unknown, what: string): MusterError {
     return new MusterError('internal', `${what} refused a call: ${messageOf(error)}`, { hint: BUG_HINT, cause: error })
   const reason = isOfSystem(error) ? fileReason(error) : messageOf(error)
   return new MusterError('configuration', `${what} cannot be used: ${reason}`, { hint, cause: error })
-}
-
-export function damaged(what: string, cause?: unknown): MusterError {
-  const reason = cause === undefined ? 'it is damaged' : `it is damaged: ${messageOf(cause)}`
-  return new MusterError('configuration', `${what} cannot be used: ${reason}`, { hint: DAMAGED_HINT, cause })
 }
 
 const isOfSystem = (error: unknown): boolean => error instanceof Error && 'syscall' in error

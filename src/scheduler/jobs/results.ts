@@ -1,9 +1,11 @@
 /** What is kept of jobs that ran: metrics, run times, and what users consumed, which decides whose turn it is. */
-import type { SQLOutputValue } from 'node:sqlite'
+
+import { nameOfMetrics } from './damage.ts'
 import { FINAL_KINDS, isActive, type Job, type JobSpec, type JobState } from './job.ts'
-import { parse, StorePart } from './job-rows.ts'
+import { StorePart } from './job-rows.ts'
 import type { Metric, MetricValues } from './metric.ts'
 import type { SqlRow } from './queue-file.ts'
+import { isMetricValues } from './stored-shapes.ts'
 import { specFamilies } from './study-rows.ts'
 
 export type Reading = {
@@ -47,14 +49,14 @@ export class JobResults extends StorePart {
     const [before, after] = [Number(row?.attempt ?? 0), { ...values }]
     if (before > attempt) return
     const merged =
-      before === attempt || Object.keys(after).length === 0 ? { ...valuesOf(row?.metrics), ...after } : after
+      before === attempt || Object.keys(after).length === 0 ? { ...this.#valuesOf(job, row), ...after } : after
     const [text, ends] = [JSON.stringify(merged), Number(isFinal)]
     if (before === attempt && row?.metrics === text && Number(row.is_final) === ends) return
     this.file.run('INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)', job, attempt, ends, text)
   }
 
   of(job: number): MetricValues {
-    return valuesOf(this.file.all('SELECT metrics FROM results WHERE job = ?', job)[0]?.metrics)
+    return this.#valuesOf(job, this.file.one('SELECT metrics FROM results WHERE job = ?', job))
   }
 
   /** Ended jobs whose final metrics were not read yet. */
@@ -71,7 +73,7 @@ export class JobResults extends StorePart {
     const specs = JSON.stringify(specFamilies(this.file).get(group) ?? [group])
     const rows = this.file
       .all(
-        `SELECT id, state, jobs.attempt AS attempt, environment, metrics FROM jobs LEFT JOIN results ON results.job = jobs.id
+        `SELECT id, kind, state, jobs.attempt AS attempt, environment, metrics FROM jobs LEFT JOIN results ON results.job = jobs.id
           WHERE spec IN (SELECT value FROM json_each(?)) ORDER BY id LIMIT ?`,
         specs,
         MOST_ROWS,
@@ -79,10 +81,10 @@ export class JobResults extends StorePart {
       .map(
         (row): SweepRow => ({
           id: Number(row.id),
-          state: parse<JobState>(row.state),
+          state: this.rows.stateOf(row),
           attempt: Number(row.attempt),
-          parameters: row.environment === null ? {} : parse<Record<string, string>>(row.environment),
-          values: valuesOf(row.metrics),
+          parameters: this.rows.environmentOf(row),
+          values: this.#valuesOf(Number(row.id), row),
         }),
       )
     const [{ count } = { count: 0 }] = this.file.all(
@@ -92,10 +94,11 @@ export class JobResults extends StorePart {
     const parameters = [...new Set(rows.flatMap((row) => Object.keys(row.parameters)))]
     return { metrics: spec.metrics ?? [], parameters, rows, count: Number(count) }
   }
-}
 
-function valuesOf(text: SQLOutputValue | undefined): MetricValues {
-  return text === null || text === undefined ? {} : parse<MetricValues>(text)
+  #valuesOf(job: number, row: SqlRow | undefined): MetricValues {
+    const text = row?.metrics ?? null
+    return text === null ? {} : this.file.json(text, 'metrics', isMetricValues, nameOfMetrics, job)
+  }
 }
 
 /** Only the last jobs count, which keeps this fast. */

@@ -4,6 +4,7 @@ import { MusterError } from '../../base/errors.ts'
 import type { HostCapacity } from '../model/resources.ts'
 import type { Study, Trial } from '../study/study.ts'
 import { studyDirectory } from './checkpoint.ts'
+import type { DamagedRow } from './damage.ts'
 import type { DriverHost } from './driver-host.ts'
 import type { EngineRoom, EngineWait } from './engine.ts'
 import {
@@ -20,10 +21,11 @@ import {
   transition,
 } from './job.ts'
 import type { JobExtent, JobGroup } from './job-group.ts'
-import { JobRows, KeptActive, parse } from './job-rows.ts'
+import { JobRows, KeptActive } from './job-rows.ts'
 import { bundleKey } from './orders.ts'
 import { DriverLease, type LeaseToken, QueueFile } from './queue-file.ts'
 import { Accounting, JobResults, type Reading } from './results.ts'
+import { isReport } from './stored-shapes.ts'
 import { type NewTrial, StudyRows, specFamilies } from './study-rows.ts'
 import { alikeOf, type StoredLine, WaitingLines } from './waiting-lines.ts'
 
@@ -174,6 +176,14 @@ export class JobStore implements Disposable {
   /** The latest first. `kinds`: empty for all. */
   list(kinds: readonly string[], limit: number): readonly Job[] {
     return this.#rows.read(`WHERE ${isOneOf(kinds)} ORDER BY jobs.id DESC LIMIT ?`, ...kinds, limit)
+  }
+
+  /** As `list`, without those that are damaged. */
+  listWhole(
+    kinds: readonly string[],
+    limit: number,
+  ): { readonly found: readonly Job[]; readonly damage: DamagedRow | undefined } {
+    return this.#rows.readWhole(`WHERE ${isOneOf(kinds)} ORDER BY jobs.id DESC LIMIT ?`, ...kinds, limit)
   }
 
   counts(): ReadonlyMap<string, number> {
@@ -472,7 +482,7 @@ export class JobStore implements Disposable {
 
   report(): SchedulerReport | undefined {
     const row = this.file.one("SELECT value FROM meta WHERE name = 'view'")
-    return row && parse<SchedulerReport>(row.value)
+    return row && reportOf(String(row.value))
   }
 
   /** All writes of `work` reach the disk together, or none. */
@@ -485,6 +495,16 @@ export class JobStore implements Disposable {
       this.#rows.forget()
       throw error
     }
+  }
+}
+
+/** Undefined where it is damaged: the next scheduler writes another one. */
+function reportOf(text: string): SchedulerReport | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isReport(value) ? (value as SchedulerReport) : undefined
+  } catch {
+    return undefined
   }
 }
 

@@ -4,11 +4,23 @@ import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { type Point, pointKey } from '../study/space.ts'
-import type { Study, StudySpec, StudyState, Trial, TrialAsker, TrialEnd, TrialKind, TrialStep } from '../study/study.ts'
+import {
+  type Study,
+  type StudySpec,
+  type StudyState,
+  spaceOf,
+  type Trial,
+  type TrialAsker,
+  type TrialEnd,
+  type TrialKind,
+  type TrialStep,
+} from '../study/study.ts'
+import { type DamagedRow, nameOfMetrics, readWhole } from './damage.ts'
 import { FINAL_KINDS, type Job, type JobSpec } from './job.ts'
-import { parse, StorePart } from './job-rows.ts'
+import { StorePart } from './job-rows.ts'
 import { type Metric, type MetricValues, metricNumber } from './metric.ts'
 import type { QueueFile, SqlRow } from './queue-file.ts'
+import { isMetricValues, isPairs, isStudySpec, isStudyState, isTrialMore } from './stored-shapes.ts'
 
 export type NewStudy = {
   readonly name: string
@@ -72,11 +84,11 @@ export class StudyRows extends StorePart {
   }
 
   find(name: string): Study | undefined {
-    return this.file.all(`${SELECT_STUDY} WHERE name = ?`, name).map(studyOf)[0]
+    return this.file.all(`${SELECT_STUDY} WHERE name = ?`, name).map((row) => this.#studyOf(row))[0]
   }
 
   get(id: number): Study | undefined {
-    return this.file.all(`${SELECT_STUDY} WHERE id = ?`, id).map(studyOf)[0]
+    return this.file.all(`${SELECT_STUDY} WHERE id = ?`, id).map((row) => this.#studyOf(row))[0]
   }
 
   /** What its trials run; undefined: it has no jobs. */
@@ -86,12 +98,17 @@ export class StudyRows extends StorePart {
 
   /** The latest first. */
   list(limit: number): readonly Study[] {
-    return this.file.all(`${SELECT_STUDY} ORDER BY id DESC LIMIT ?`, limit).map(studyOf)
+    return this.file.all(`${SELECT_STUDY} ORDER BY id DESC LIMIT ?`, limit).map((row) => this.#studyOf(row))
+  }
+
+  /** As `list`, without those that are damaged. */
+  listWhole(limit: number): { readonly found: readonly Study[]; readonly damage: DamagedRow | undefined } {
+    return readWhole(this.file.all(`${SELECT_STUDY} ORDER BY id DESC LIMIT ?`, limit), (row) => this.#studyOf(row))
   }
 
   /** Those with a trial that waits or runs, or whose next point is to be chosen. */
   unfinished(): readonly Study[] {
-    return this.file.all(`${SELECT_STUDY} WHERE ${UNFINISHED} ORDER BY id`).map(studyOf)
+    return this.file.all(`${SELECT_STUDY} WHERE ${UNFINISHED} ORDER BY id`).map((row) => this.#studyOf(row))
   }
 
   hasUnfinished(): boolean {
@@ -111,7 +128,7 @@ export class StudyRows extends StorePart {
   trials(study: number, limit = MOST_TRIALS): readonly Trial[] {
     return this.file
       .all(`${SELECT_TRIAL} WHERE study = ? ORDER BY number DESC LIMIT ?`, study, limit)
-      .map(trialOf)
+      .map((row) => this.#trialOf(row))
       .toReversed()
   }
 
@@ -131,7 +148,7 @@ export class StudyRows extends StorePart {
           last.number,
           JSON.stringify(open.map(({ number }) => number)),
         )
-        .map((row) => [Number(row.number), trialOf(row)]),
+        .map((row) => [Number(row.number), this.#trialOf(row)]),
     )
     const kept = known.map((trial) => {
       const again = changed.get(trial.number)
@@ -148,7 +165,9 @@ export class StudyRows extends StorePart {
   }
 
   trial(study: number, number: number): Trial | undefined {
-    return this.file.all(`${SELECT_TRIAL} WHERE study = ? AND number = ?`, study, number).map(trialOf)[0]
+    return this.file
+      .all(`${SELECT_TRIAL} WHERE study = ? AND number = ?`, study, number)
+      .map((row) => this.#trialOf(row))[0]
   }
 
   /** How many of each kind. */
@@ -188,16 +207,18 @@ export class StudyRows extends StorePart {
   }
 
   last(study: number): Trial | undefined {
-    return this.file.all(`${SELECT_TRIAL} WHERE study = ? ORDER BY number DESC LIMIT 1`, study).map(trialOf)[0]
+    return this.file
+      .all(`${SELECT_TRIAL} WHERE study = ? ORDER BY number DESC LIMIT 1`, study)
+      .map((row) => this.#trialOf(row))[0]
   }
 
   /** Of the trials that are done; undefined: none, or none with numbers. */
   means(study: number, metrics: readonly Metric[]): readonly number[] | undefined {
     const rows = this.file.all(
-      "SELECT json_extract(more, '$.end.values') AS held FROM trial WHERE study = ? AND kind = 'done'",
+      "SELECT study, number, json_extract(more, '$.end.values') AS held FROM trial WHERE study = ? AND kind = 'done'",
       study,
     )
-    const ends = rows.map(({ held }) => parse<MetricValues>(held))
+    const ends = rows.map((row) => this.file.json(row.held, 'more', isMetricValues, nameOf, row))
     const means = metrics.map(({ name }) => {
       const numbers = ends.map((values) => metricNumber(values[name])).filter((value) => value !== undefined)
       return numbers.reduce((sum, value) => sum + value, 0) / numbers.length
@@ -208,7 +229,7 @@ export class StudyRows extends StorePart {
   ofPoint(study: number, point: Point): Trial | undefined {
     return this.file
       .all(`${SELECT_TRIAL} WHERE study = ? AND point = ? ORDER BY repetition DESC LIMIT 1`, study, pointKey(point))
-      .map(trialOf)[0]
+      .map((row) => this.#trialOf(row))[0]
   }
 
   /**
@@ -271,10 +292,13 @@ export class StudyRows extends StorePart {
         .map((job) => [job.id, job]),
     )
     return rows.map((row) => ({
-      trial: trialOf(row),
+      trial: this.#trialOf(row),
       job: row.job === null ? undefined : jobs.get(Number(row.job)),
       isRead: row.is_read === 1,
-      values: typeof row.metrics === 'string' ? parse<MetricValues>(row.metrics) : {},
+      values:
+        typeof row.metrics === 'string'
+          ? this.file.json(row.metrics, 'metrics', isMetricValues, nameOfMetrics, Number(row.job))
+          : {},
     }))
   }
 
@@ -300,6 +324,42 @@ export class StudyRows extends StorePart {
       ]),
     )
   }
+
+  #studyOf({ id, name, user, priority, created_ms, spec, state, job_spec }: SqlRow): Study {
+    return {
+      id: Number(id),
+      name: String(name),
+      user: String(user),
+      priority: Number(priority),
+      createdMs: Number(created_ms),
+      spec: this.#specOf(String(spec), Number(id)),
+      state: this.file.json(state, 'state', isStudyState, nameOfStudy, Number(id)),
+      jobSpec: job_spec === null ? undefined : Number(job_spec),
+    }
+  }
+
+  /** The same text is the same object, so that what others cached about it stays valid. */
+  #specOf(text: string, id: number): StudySpec {
+    const known = specs.get(text)
+    if (known !== undefined) return known
+    const spec = this.file.json(text, 'spec', isUsableSpec, nameOfStudy, id)
+    if (specs.size >= MOST_SPECS) specs.clear()
+    specs.set(text, spec)
+    return spec
+  }
+
+  #trialOf(row: SqlRow): Trial {
+    const { number, point, repetition, job, kind, more } = row
+    const { end, ...own }: More = this.file.json(more, 'more', isTrialMore, nameOf, row)
+    return {
+      number: Number(number),
+      point: Object.fromEntries(this.file.json(point, 'point', isPairs, nameOf, row)),
+      repetition: Number(repetition),
+      job: job === null ? undefined : Number(job),
+      end: kind === 'open' || end === undefined ? undefined : { kind: kind as TrialEnd['kind'], ...end },
+      ...own,
+    }
+  }
 }
 
 const MOST_TRIALS = 100_000
@@ -309,8 +369,8 @@ const INSERT_STUDY =
   'INSERT INTO study (name, user, priority, created_ms, spec, state, job_spec) VALUES (?, ?, ?, ?, ?, ?, ?)'
 const UNFINISHED = `(json_extract(state, '$.kind') = 'running'
   OR EXISTS (SELECT 1 FROM trial WHERE trial.study = study.id AND trial.kind = 'open'))`
-const SELECT_TRIAL = 'SELECT number, point, repetition, job, kind, more FROM trial'
-const SELECT_OPEN = `SELECT number, point, repetition, trial.job AS job, trial.kind AS kind, more, results.metrics AS metrics,
+const SELECT_TRIAL = 'SELECT study, number, point, repetition, job, kind, more FROM trial'
+const SELECT_OPEN = `SELECT study, number, point, repetition, trial.job AS job, trial.kind AS kind, more, results.metrics AS metrics,
     jobs.kind IN (${FINAL}) AND coalesce(results.is_final = 1 AND results.attempt >= jobs.attempt, 1) AS is_read
   FROM trial LEFT JOIN jobs ON jobs.id = trial.job LEFT JOIN results ON results.job = trial.job
   WHERE study = ? AND trial.kind = 'open' ORDER BY number`
@@ -321,38 +381,20 @@ const moreOf = ({ isReplaced, stopping, member, parent, parentStep, asker }: Tri
 const specs = new Map<string, StudySpec>()
 const MOST_SPECS = 1_000
 
-/** The same text is the same object, so that what others cached about it stays valid. */
-function specOf(text: string): StudySpec {
-  const known = specs.get(text)
-  if (known !== undefined) return known
-  const spec = parse<StudySpec>(text)
-  if (specs.size >= MOST_SPECS) specs.clear()
-  specs.set(text, spec)
-  return spec
-}
-
-const studyOf = ({ id, name, user, priority, created_ms, spec, state, job_spec }: SqlRow): Study => ({
-  id: Number(id),
-  name: String(name),
-  user: String(user),
-  priority: Number(priority),
-  createdMs: Number(created_ms),
-  spec: specOf(String(spec)),
-  state: parse<StudyState>(state),
-  jobSpec: job_spec === null ? undefined : Number(job_spec),
-})
-
-function trialOf({ number, point, repetition, job, kind, more }: SqlRow): Trial {
-  const { end, ...own } = parse<More>(more)
-  return {
-    number: Number(number),
-    point: Object.fromEntries(parse<[string, string][]>(point)),
-    repetition: Number(repetition),
-    job: job === null ? undefined : Number(job),
-    end: kind === 'open' || end === undefined ? undefined : { kind: kind as TrialEnd['kind'], ...end },
-    ...own,
+/** Its parameters can be read as well; those of a study that runs elsewhere are what another tool wrote. */
+function isUsableSpec(value: unknown): value is StudySpec {
+  if (!isStudySpec(value)) return false
+  if (value.source !== undefined) return true
+  try {
+    spaceOf(value)
+    return true
+  } catch {
+    return false
   }
 }
+
+const nameOfStudy = (id: number) => ({ table: 'study', key: [id] }) as const
+const nameOf = ({ study, number }: SqlRow) => ({ table: 'trial', key: [Number(study), Number(number)] }) as const
 
 /**
  * Submissions whose jobs have several specifications, as those of a population that are bound to hosts, or those of which some were
