@@ -1,5 +1,4 @@
 /** The jobs of the queue that run on what `down` takes away, for the person who is asked. */
-import { existsSync } from 'node:fs'
 import { messageOf } from '../../base/errors.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
@@ -10,7 +9,7 @@ import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { isActive, isPlaced, type Job } from '../../scheduler/jobs/job.ts'
 import { JobStore } from '../../scheduler/jobs/store.ts'
 import type { CliContext } from '../command-line/verb.ts'
-import { queuePath } from '../job/open-queue.ts'
+import { isQueueAt, queuePath } from '../job/open-queue.ts'
 
 const MOST_NAMED = 20
 /** What an area may call the operation without which its engine has nothing. */
@@ -27,8 +26,9 @@ export function jobsAtStake(
   context: CliContext,
 ): readonly string[] {
   const path = queuePath(inventory, context)
-  if (plan.direction !== 'down' || !existsSync(path)) return []
+  if (plan.direction !== 'down') return []
   try {
+    if (!isQueueAt(path)) return []
     using store = new JobStore(path)
     return sentencesAbout(plan, areas, store.active())
   } catch (error) {

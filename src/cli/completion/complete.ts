@@ -3,7 +3,6 @@
  * candidates, `open`: candidates that may be continued, or `files`). Then each line is a candidate: the whole word, a tab, a
  * description. It connects to no host.
  */
-import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { printable } from '../../base/printable.ts'
 import { clip } from '../../base/text-width.ts'
@@ -118,10 +117,10 @@ async function hostsAndGroups(hosts: string | undefined, context: CliContext): P
 const fromQueue =
   (read: (store: JobStore, typed: string) => readonly Candidate[]): Value =>
   async (typed, { hosts }, context) => {
-    const { queuePath, readQueue } = await import('../job/open-queue.ts')
+    const { isQueueAt, queuePath, readQueue } = await import('../job/open-queue.ts')
     const options = hosts === undefined ? {} : { hosts }
     const inventory = await loadInventory(inventorySource(options, context))
-    if (!existsSync(queuePath(inventory, context))) return { kind: 'words', found: [] }
+    if (!isQueueAt(queuePath(inventory, context))) return { kind: 'words', found: [] }
     using queue = await readQueue(options, context, 0)
     return { kind: 'words', found: read(queue.store, typed) }
   }

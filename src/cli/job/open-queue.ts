@@ -116,10 +116,14 @@ export function queuePath(inventory: Inventory, { environment }: CliContext): st
   return join(stateDirectory(environment), 'jobs', `${queueName(inventory)}.db`)
 }
 
+/** Also where only its log is left, which `JobStore` refuses. Throws where it may not be looked at. */
+export const isQueueAt = (path: string): boolean =>
+  [path, `${path}-wal`].some((file) => statSync(file, { throwIfNoEntry: false }) !== undefined)
+
 /** False where it may not be looked at: it may exist. */
 function isNothingThere(path: string): boolean {
   try {
-    return statSync(path, { throwIfNoEntry: false }) === undefined
+    return !isQueueAt(path)
   } catch {
     return false
   }

@@ -55,9 +55,10 @@ Examples:
 `,
   async run(options: ListOptions, context: CliContext) {
     using queue = await readQueue(options, context)
-    const jobs = queue.store.list(statesOf(options.state), options.limit)
+    const { found: jobs, damage } = queue.store.listWhole(statesOf(options.state), options.limit)
     if (options.json) {
       for (const job of jobs) context.stdout.write(jsonLine(jobJson(job), context))
+      if (damage !== undefined) throw damage
       return EXIT.ok
     }
     const isTerminal = context.stdout.isTTY === true
@@ -89,6 +90,7 @@ Examples:
     context.stdout.write(`${rows.length === 0 ? '' : '\n'}${counts.join(', ') || 'no jobs'}; ${scheduler}\n`)
     if (driver !== undefined)
       for (const words of silentPlaces(jobs, queue)) context.stdout.write(`${printable(words)}\n`)
+    if (damage !== undefined) throw damage
     return EXIT.ok
   },
 }

@@ -1,6 +1,5 @@
 /** `muster left [TARGET]`: asks hosts what Muster left there, and shows it as a table or removes it as a change with a plan. */
 
-import { statSync } from 'node:fs'
 import { MusterError } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import type { LeftSearch } from '../../base/left.ts'
@@ -25,7 +24,7 @@ import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../com
 import { endpointOptions, selectTarget } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/ops-hosts.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
-import { queuePath, readQueue } from '../job/open-queue.ts'
+import { isQueueAt, queuePath, readQueue } from '../job/open-queue.ts'
 import { LiveScreen } from '../output/live-screen.ts'
 import { progressOf } from '../output/progress.ts'
 import { formatTable, type TableOutput } from '../output/table.ts'
@@ -185,7 +184,7 @@ async function ownQueue(
   context: CliContext,
 ): Promise<OwnQueue | undefined> {
   const path = queuePath(inventory, context)
-  if (inventory.file === undefined || statSync(path, { throwIfNoEntry: false }) === undefined) return undefined
+  if (inventory.file === undefined || !isQueueAt(path)) return undefined
   using queue = await readQueue(options, context)
   const kept = queue.store.keptDirectories()
   const storages = queue.store.storages()

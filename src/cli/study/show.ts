@@ -4,6 +4,7 @@ import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { didYouMean } from '../../inventory/nearest-word.ts'
+import { readWhole } from '../../scheduler/jobs/damage.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import { isActive } from '../../scheduler/jobs/job.ts'
 import { type Metric, metricNumber, rankBy } from '../../scheduler/jobs/metric.ts'
@@ -31,16 +32,20 @@ Examples:
     using queue = await readQueue(options, context)
     const { studies, lease } = queue.store
     const nowMs = context.now()
-    const rows = studies.list(MOST_STUDIES).map((study) => {
+    const listed = studies.listWhole(MOST_STUDIES)
+    const whole = readWhole(listed.found, (study) => {
       const { id, spec } = study
       const [best] = spec.metrics.length === 0 ? [] : bestTrials(studies.trials(id), spec.metrics)
       return { study, counts: studies.counts(id), best }
     })
+    const rows = whole.found
+    const damage = listed.damage ?? whole.damage
     if (options.json) {
       for (const { study, counts, best } of rows)
         context.stdout.write(
           jsonLine({ ...studyJson(study, counts), ...(best && { best: bestJson(best, study) }) }, context),
         )
+      if (damage !== undefined) throw damage
       return EXIT.ok
     }
     const cells = rows
@@ -57,6 +62,7 @@ Examples:
       ])
     const header = ['STUDY', 'STATE', 'METHOD', 'TRIALS', 'BEST', 'FAILED', 'PRUNED', 'OPEN', 'AGE', 'WHY']
     context.stdout.write(formatTable(header, cells, context.stdout))
+    if (damage !== undefined) throw damage
     if (rows.length === 0) context.stdout.write('no studies. Create one with muster study create, or muster sweep.\n')
     else if (lease.owner(nowMs) === undefined && rows.some(({ study }) => study.state.kind === 'running'))
       context.stdout.write(`\n${undrivenWords(queue)}\n`)

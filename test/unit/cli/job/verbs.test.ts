@@ -1,8 +1,19 @@
 /** Verbs of `muster job` that need no host, with streams of their own. */
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Notifier } from '../../../../src/cli/job/work.ts'
@@ -26,7 +37,88 @@ const job = (args: readonly string[], stdin: readonly string[] = []) => muster([
 const muster = (args: readonly string[], stdin: readonly string[] = []) =>
   runMuster(args, { directory, stdin, now: () => 1000 })
 
-const openStore = () => new JobStore(join(directory, '.local', 'state', 'muster', 'jobs', 'lab.db'))
+const FILE = () => join(directory, '.local', 'state', 'muster', 'jobs', 'lab.db')
+
+/** As another program. */
+function change(sql: string): void {
+  const file = new DatabaseSync(FILE())
+  file.exec(sql)
+  file.close()
+}
+
+const openStore = () => new JobStore(FILE())
+
+describe('a damaged queue', () => {
+  test('list shows the other jobs and names the damaged one; show and work say the same', async () => {
+    for (let count = 0; count < 3; count += 1) await job(['submit', '--', 'true'])
+    for (const state of ['{]', '[]', '{"kind":"running"}']) {
+      change(`UPDATE jobs SET state = '${state}'${state.includes('kind') ? ", kind = 'running'" : ''} WHERE id = 2`)
+      const said = {
+        exitCode: 3,
+        messages: expect.stringContaining(`job 2 in the queue ${FILE()} is damaged: its state `),
+      }
+      const listed = await job(['list'])
+      expect(listed).toMatchObject(said)
+      expect(listed.output.match(/^\d(?=\t)/gm)).toEqual(['1', '3'])
+      const lines = (await job(['list', '--json'])).output.trim().split('\n')
+      expect(lines.map((line) => JSON.parse(line).job)).toEqual([3, 1])
+      for (const args of [
+        ['list', '--json'],
+        ['show', '2'],
+        ['cancel', '2'],
+        ['work', '--until-empty'],
+      ])
+        expect(await job(args)).toMatchObject(said)
+    }
+  })
+
+  test('study list shows the other studies and names the damaged one', async () => {
+    for (const name of ['one', 'two'])
+      await muster(['study', 'create', name, '--param', 'lr=1,2', '--metric', 'loss', '--', 'true'])
+    for (const text of ['{', '{"parameters":7}']) {
+      change(`UPDATE study SET spec = '${text}' WHERE id = 1`)
+      const said = {
+        exitCode: 3,
+        messages: expect.stringContaining(`study one in the queue ${FILE()} is damaged: its spec `),
+      }
+      const listed = await muster(['study', 'list'])
+      expect(listed).toMatchObject(said)
+      expect(listed.output).toMatch(/^two\t/m)
+      for (const args of [
+        ['show', 'one'],
+        ['results', 'one'],
+        ['stop', 'one'],
+      ])
+        expect(await muster(['study', ...args])).toMatchObject(said)
+      expect((await muster(['study', 'show', 'two'])).exitCode).toBe(0)
+    }
+  })
+
+  test('all verbs refuse a log without its database, and leave it alone', async () => {
+    {
+      using store = openStore()
+      await job(['submit', '--', 'true'])
+      copyFileSync(`${FILE()}-wal`, join(directory, 'log'))
+      expect(store.counts().size).toBe(1)
+    }
+    renameSync(join(directory, 'log'), `${FILE()}-wal`)
+    for (const isEmpty of [true, false]) {
+      if (isEmpty) writeFileSync(FILE(), '')
+      else rmSync(FILE())
+      for (const args of [
+        ['job', 'list'],
+        ['job', 'submit', '--', 'true'],
+        ['job', 'work', '--until-empty'],
+        ['study', 'list'],
+        ['left', 'here'],
+      ]) {
+        const { exitCode, messages } = await muster(args)
+        expect([args, exitCode, messages]).toEqual([args, 3, expect.stringContaining('but its log lab.db-wal (')])
+      }
+      expect([existsSync(FILE()), readdirSync(dirname(FILE())).includes('lab.db-wal')]).toEqual([isEmpty, true])
+    }
+  })
+})
 
 describe('muster job', () => {
   test('work refuses to keep job files for less than a day', async () => {
