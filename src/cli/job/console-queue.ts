@@ -211,7 +211,8 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
       const driver = queue.driver()
       const state = `${store.file.version()} ${driver}`
       if (state === seen && declared === queue.inventory) return undefined
-      seen = state
+      // Until all is read: a reading that fails is tried again, so that its trouble stays in view.
+      seen = ''
       declared = queue.inventory
       const { down = {} } = store.report() ?? {}
       const active = store.active()
@@ -227,8 +228,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
         return cluster
       }
       const { lines, isComplete } = studies.lines(MOST_GROUPS)
-      if (!isComplete || !ran.isComplete) seen = ''
-      return {
+      const status = {
         storeId: store.id,
         hosts: packHosts(hostsOf(queue), active),
         down,
@@ -245,6 +245,8 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
         changed: changedSinceStart(queue),
         command: queue.command,
       }
+      if (isComplete && ran.isComplete) seen = state
+      return status
     },
     tryOut: (whatIf) => tryOut(whatIf, queue, context.now()),
     details(id) {

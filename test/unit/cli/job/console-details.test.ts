@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { openConsoleQueue } from '../../../../src/cli/job/console-queue.ts'
@@ -16,21 +17,44 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(directory, { recursive: true }))
 
+const contextOf = () => ({
+  environment: { HOME: directory },
+  workingDirectory: directory,
+  signal: new AbortController().signal,
+  now: Date.now,
+  stdin: new PassThrough(),
+  stdout: new PassThrough(),
+  stderr: new PassThrough(),
+})
+
+it('says of a damaged job or study each time why nothing can be read, and reads again once it is repaired', async () => {
+  await runMuster(['job', 'submit', '--', 'train'], { directory })
+  await runMuster(['study', 'create', 'wf', '--param', 'lr=1,2', '--metric', 'loss', '--', 'train'], { directory })
+  const file = new DatabaseSync(join(directory, '.local', 'state', 'muster', 'jobs', 'lab.db'))
+  using queue = await openConsoleQueue({ hosts: join(directory, 'hosts.yaml') }, contextOf())
+  for (const [text, title] of [
+    ['jobs SET state', 'job 1 in the queue'],
+    ['study SET spec', 'study wf in the queue'],
+  ] as const)
+    for (const broken of ['{', '[]']) {
+      const [table, column] = text.split(' SET ') as [string, string]
+      const whole = file.prepare(`SELECT ${column} AS text FROM ${table}`).get()?.text ?? null
+      const set = file.prepare(`UPDATE ${text} = ?`)
+      set.run(broken)
+      for (let time = 0; time < 3; time += 1) expect(() => queue.read()).toThrow(title)
+      set.run(whole)
+      expect(queue.read()?.groups).toHaveLength(2)
+      expect(queue.read()).toBeUndefined()
+    }
+  file.close()
+})
+
 it('reads the output of the bundle that failed first, and says whose it is', async () => {
   await runMuster(['job', 'submit', '--bundles', '3', '--', 'train'], { directory })
   using store = new JobStore(join(directory, '.local', 'state', 'muster', 'jobs', 'lab.db'))
   const lease = store.lease.take('test', 1000, 10_000)
   if (lease === undefined) throw new Error('another scheduler runs')
-  const context = {
-    environment: { HOME: directory },
-    workingDirectory: directory,
-    signal: new AbortController().signal,
-    now: Date.now,
-    stdin: new PassThrough(),
-    stdout: new PassThrough(),
-    stderr: new PassThrough(),
-  }
-  using queue = await openConsoleQueue({ hosts: join(directory, 'hosts.yaml') }, context)
+  using queue = await openConsoleQueue({ hosts: join(directory, 'hosts.yaml') }, contextOf())
   const places = ['m1', 'm2', 'm3'].map((host) => ({ host, devices: [] }))
   applyEvent(store, 1, { kind: 'placed', places }, 1000, lease)
   expect(queue.details(1)?.log).toMatchObject({ host: 'm1', whose: 'rank 0 on m1' })
