@@ -89,10 +89,10 @@ class Application {
 
   async all(operations: readonly Operation[]): Promise<void> {
     for (const { verdict } of operations) {
-      for (const { run } of verdict.kind === 'steps' ? verdict.steps : []) {
+      for (const { run, check } of verdict.kind === 'steps' ? verdict.steps : []) {
         const key = JSON.stringify(run.files)
         if (run.files !== undefined) this.#deliveries.set(key, (this.#deliveries.get(key) ?? 0) + 1)
-        for (const part of run.stdin ?? [])
+        for (const part of [...(run.stdin ?? []), ...(check?.stdin ?? [])])
           if (typeof part === 'object' && 'output' in part) this.#used.add(part.output)
       }
     }
@@ -212,7 +212,11 @@ class Application {
     const { hosts, limitFactor = 1 } = this.#options
     const signal = this.#signal
     const { script, asRoot = false, timeoutMs = CHECK_TIMEOUT_MS } = check
-    return failureOf(await hosts.exec(host, script, { asRoot, timeoutMs: timeoutMs * limitFactor, signal }))?.reason
+    const stdin = this.#stdinOf(check.stdin ?? [])
+    if (typeof stdin === 'string') return stdin
+    const more = defined({ stdin: stdin.length === 0 ? undefined : stdin })
+    return failureOf(await hosts.exec(host, script, { asRoot, timeoutMs: timeoutMs * limitFactor, signal, ...more }))
+      ?.reason
   }
 
   async #run(

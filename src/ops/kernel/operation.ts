@@ -35,7 +35,7 @@ export type Action = {
 }
 
 /** Changes nothing; exit code 0 means that it holds. */
-export type Check = Omit<Action, 'stdin' | 'files' | 'early' | 'isProof' | 'isSecret'>
+export type Check = Omit<Action, 'files' | 'early' | 'isProof' | 'isSecret'>
 
 export type Step = {
   readonly id: string

@@ -327,6 +327,22 @@ describe('a step', () => {
     expect(hosts.ran.at(-1)).toEqual({ host: 'm2', script: 'write', stdin: '<key abc>' })
   })
 
+  it('compares the output of another step in a check, before and after it', async () => {
+    const stdin = [{ output: 'area/key@m1/make', pattern: 'key [a-z]+' }]
+    const step = { id: 'write', check: { script: 'is written', stdin } }
+    const answer = (_: string, script: string) =>
+      script === 'make' ? { stdout: 'key abc\n' } : script === 'is written' ? failure : {}
+    const hosts = new StandInHosts(answer)
+    const writer = operationOf('list', 'm2', [step], ['area/key@m1'])
+    expect((await apply(hosts, [maker(), writer])).isComplete).toBe(false)
+    expect(hosts.ran.map(({ script, stdin: text }) => `${script} ${text}`.trim())).toEqual([
+      'make',
+      'is written key abc',
+      'write',
+      'is written key abc',
+    ])
+  })
+
   it.each([
     'key abc\nkey def\n',
     'key abc; rm -rf /\n',
