@@ -107,16 +107,27 @@ export const DOCK = `dock() { docker "$@"; }
 case $(docker version --format '{{.Server.Version}}' 2>&1) in *'permission denied'*) dock() { sudo -n docker "$@"; };; esac
 `
 
+export type Building = {
+  readonly image: string
+  readonly source: string
+  readonly dockerfile: string
+  readonly context: FileDelivery
+  readonly parcel: string
+  readonly host: string
+  /** Takes no layers from earlier builds: the image that is there is of another host, and may claim to be one. */
+  readonly isAnew: boolean
+}
+
 /** Copies the build context from this machine, builds, and removes the context. */
-export function buildImage(image: string, source: string, dockerfile: string, context: FileDelivery): Action {
-  const options = ['--tag', image, '--label', `${SOURCE_LABEL}=${source}`, '--file', dockerfile]
-    .map(shellQuote)
-    .join(' ')
+export function buildImage({ image, source, dockerfile, context, parcel, host, isAnew }: Building): Action {
+  const words = ['--tag', image, '--label', `${SOURCE_LABEL}=${source}`, '--file', dockerfile]
+  const options = [...words, ...(isAnew ? ['--no-cache'] : [])].map(shellQuote).join(' ')
   return {
     files: context,
     script: `${DOCK}d=${pathWord(context.to)}
 cd "$d" || exit 1
 dock build ${options} . || exit 1
+cd ${pathWord(parcel)} && rm -f ${LOADING}-${host} && { [ ! -f ${LOADED}-${host} ] || echo ${shellQuote(host)} > ${LOADED}-${host}; } || exit 1
 cd "$HOME" && rm -rf "$d" && rmdir "\${d%/*}" && rmdir -p .cache/muster/env 2> /dev/null
 :`,
     timeoutMs: BUILD_TIMEOUT_MS,
@@ -128,13 +139,16 @@ const FILE = 'image.tar'
 
 /**
  * Each host notes in its own file that Muster loaded its image, because hosts may share a home. While an image is being loaded the
- * note has the other name, so that an interrupted run is noticed.
+ * note has the other name, so that an interrupted run is noticed. The note says which host the image is of, and its id. One of earlier
+ * versions is empty.
  */
 export const LOADED = 'loaded'
 export const LOADING = 'loading'
 export const UNFINISHED = 'unfinished'
 
-/** `content`: this host's note, and UNFINISHED if an interrupted run left anything else. */
+const OF = 'of '
+
+/** `content`: this host's note, whose the image is (OF), and UNFINISHED if an interrupted run left anything else. */
 export function imageParcelFact(parcel: string, host: string): Fact<ParcelFacts> {
   return {
     script: `d=${pathWord(parcel)}
@@ -142,6 +156,7 @@ files=$(limited ls -A "$d") || { overdue $? && return 124; echo none; return; }
 # "content" was the note of earlier versions.
 [ ! -f "$d/${LOADED}-${host}" ] && ! grep -q -s -x ${LOADED} "$d/content" || echo ${LOADED}
 [ ! -f "$d/${LOADING}-${host}" ] || echo ${LOADING}
+for f in "$d/${LOADED}-${host}" "$d/${LOADING}-${host}"; do [ ! -s "$f" ] || echo "${OF}$(head -c 400 "$f" | head -n 1)"; done
 [ -z "$files" ] || printf '%s\\n' "$files" | grep -q -v -e '^${LOADED}-' -e '^${LOADING}-' -e '^content$' || grep -q -s -v -x ${LOADED} "$d/content" || { echo end; return; }
 echo ${UNFINISHED}
 echo end`,
@@ -154,10 +169,21 @@ echo end`,
   }
 }
 
+/** The other host that an image of this one is of; undefined: none, or it is not known. */
+export function bringerOf({ content = [] }: ParcelFacts, host: string, image: DockerImage): string | undefined {
+  const notes = content.filter((line) => line.startsWith(OF)).map((line) => line.slice(OF.length).split(' '))
+  return notes.find(([from, id = image.id]) => from !== host && id === image.id)?.[0]
+}
+
+/** Whether there is a note of an earlier version, which did not say whose the image is. */
+export function isNoteSilent({ content = [] }: ParcelFacts): boolean {
+  return content.includes(LOADED) && !content.some((line) => line.startsWith(OF))
+}
+
 export function pullImage(image: string, parcel: string, host: string): Action {
   return {
     script: `${DOCK}d=${pathWord(parcel)}
-dock pull --quiet ${shellQuote(image)} && mkdir -p "$d" && : > "$d/${LOADED}-${host}"`,
+dock pull --quiet ${shellQuote(image)} && mkdir -p "$d" && rm -f "$d/${LOADING}-${host}" && echo ${shellQuote(host)} > "$d/${LOADED}-${host}"`,
     timeoutMs: BUILD_TIMEOUT_MS,
   }
 }
@@ -168,7 +194,7 @@ export function saveImage(image: string, parcel: string): Action {
     script: `${DOCK}d=${pathWord(parcel)}
 umask 077
 # Written by the login: what root writes through sudo could not be fetched.
-mkdir -p "$d" && dock save ${shellQuote(image)} > "$d/${FILE}.part" || { rm -f "$d/${FILE}.part"; exit 1; }
+mkdir -p "$d" && rm -rf "$d/${FILE}"* && dock save ${shellQuote(image)} > "$d/${FILE}.part" || { rm -f "$d/${FILE}.part"; exit 1; }
 mv -f "$d/${FILE}.part" "$d/${FILE}"`,
     timeoutMs: MOVE_TIMEOUT_MS,
   }
@@ -181,10 +207,12 @@ export function bringImage(parcel: string, from: string): Action {
 }
 
 /** From the file in the parcel. */
-export function loadImage(parcel: string, host: string): Action {
+export function loadImage(image: string, parcel: string, host: string, from: string): Action {
   return {
     script: `${DOCK}d=${pathWord(parcel)}
-: > "$d/${LOADING}-${host}" && dock load --quiet < "$d/${FILE}" && mv -f "$d/${LOADING}-${host}" "$d/${LOADED}-${host}"`,
+echo ${shellQuote(from)} > "$d/${LOADING}-${host}" && dock load --quiet < "$d/${FILE}" || exit 1
+id=$(dock image inspect --format '{{.Id}}' ${shellQuote(image)}) || exit 1
+echo ${shellQuote(from)}" $id" > "$d/${LOADING}-${host}" && mv -f "$d/${LOADING}-${host}" "$d/${LOADED}-${host}"`,
     timeoutMs: MOVE_TIMEOUT_MS,
   }
 }

@@ -1,9 +1,11 @@
 /** What env would do about an image and its container on each host. Pure. */
 import { createHash } from 'node:crypto'
 import { basename, dirname } from 'node:path'
+import { printable } from '../../base/printable.ts'
 import { type Known, knownValue } from '../kernel/fact.ts'
 import { blocked, ifKnown, nothing, type Operation, type Step, steps, type Verdict } from '../kernel/operation.ts'
 import {
+  bringerOf,
   bringImage,
   buildImage,
   CONTAINER_LABEL,
@@ -12,6 +14,7 @@ import {
   type DockerFacts,
   type DockerImage,
   forgetImage,
+  isNoteSilent,
   LOADED,
   LOADING,
   loadImage,
@@ -76,25 +79,44 @@ export function planDockerUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation
 function makeImage(wanted: Wanted, source: OwnFacts): Operation {
   const { spec, file, key } = wanted
   const { from: host, image } = spec
+  const parcel = parcelOf(wanted)
+  const notes = knownValue(source.parcel)
   const verdict = onDocker(host, source, ({ image: there }) => {
+    const bringer = there && notes && bringerOf(notes, host, there)
     if (file?.kind !== 'text') {
-      if (there !== undefined) return nothing(`${image} exists (${short(there)})`)
-      const run = pullImage(image, parcelOf(wanted), host)
-      return steps('missing', [{ id: 'pull', title: `pull ${image}`, changes: [`+ ${image}`], run }])
+      if (there !== undefined && bringer === undefined) return nothing(`${image} exists (${short(there)})`)
+      return imageSteps(
+        there,
+        { id: 'pull', title: `pull ${image}`, run: pullImage(image, parcel, host) },
+        image,
+        bringer,
+      )
     }
-    if (there?.labels[SOURCE_LABEL] === key) return nothing(`${image} is built from ${file.path} (${short(there)})`)
-    const to = `${parcelOf(wanted)}/context`
+    // A build leaves no note.
+    const isOther = bringer !== undefined || (notes !== undefined && isNoteSilent(notes))
+    if (there?.labels[SOURCE_LABEL] === key && !isOther)
+      return nothing(`${image} is built from ${file.path} (${short(there)})`)
+    const to = `${parcel}/context`
     const context = { from: undefined, path: dirname(file.path), kind: 'directory', to } as const
-    const run = buildImage(image, key, basename(file.path), context)
-    return imageSteps(there, { id: 'build', title: `build ${image} from ${file.path}`, run }, image)
+    const dockerfile = basename(file.path)
+    const run = buildImage({ image, source: key, dockerfile, context, parcel, host, isAnew: isOther })
+    return imageSteps(there, { id: 'build', title: `build ${image} from ${file.path}`, run }, image, bringer)
   })
   return operation('image', host, 'image', verdict)
 }
 
 /** `there`: the image that this step replaces. */
-function imageSteps(there: DockerImage | undefined, step: Omit<Step, 'changes'>, image: string): Verdict {
+function imageSteps(
+  there: DockerImage | undefined,
+  step: Omit<Step, 'changes'>,
+  image: string,
+  /** The host that the image was brought from that is there, and that is followed no more. */
+  bringer?: string,
+): Verdict {
   const [state, sign] = there === undefined ? (['missing', '+'] as const) : (['differs', '~'] as const)
-  return steps(state, [{ ...step, changes: [`${sign} ${image}`] }])
+  return steps(state, [
+    { ...step, changes: [`${sign} ${image}${bringer === undefined ? '' : `, which ${printable(bringer)} made`}`] },
+  ])
 }
 
 function packImage(wanted: Wanted): Operation {
@@ -134,7 +156,7 @@ function takeImage(
     }
     if (there !== undefined && there.digest === followed?.digest)
       return nothing(`${image} is the one of ${from} (${short(there)})`)
-    const run = loadImage(parcelOf(wanted), host)
+    const run = loadImage(image, parcelOf(wanted), host, from)
     return imageSteps(there, { id: 'load', title: `load ${image} from ${from}`, run }, image)
   })
   return operation('image', host, 'image', verdict, isSourceAway ? [] : [envId('file', keeper)])

@@ -32,6 +32,7 @@ describe.skipIf(!canRun)('muster env with Docker', { timeout: 300_000 }, () => {
     if (code !== 0) throw new Error(`${name}: ${script}: exit ${code}\n${stdout}${stderr}`)
     return stdout
   }
+  let declare: (from: string) => void
   const context = () => join(lab.directory, 'image')
 
   beforeAll(async () => {
@@ -52,11 +53,14 @@ mkdir -p /home/ann/.ssh && cp .ssh/authorized_keys /home/ann/.ssh && chown -R 15
     const hosts = lab.hosts
       .map(({ name, address }) => `  ${name}: { address: ${address}${name === 'm1' ? ', user: ann' : ''} }\n`)
       .join('')
-    const docker = '{ image: "lab/tool:1", file: image/Dockerfile, name: tool }'
-    writeFileSync(
-      join(lab.directory, 'env.yaml'),
-      `defaults: { user: root }\nhosts:\n${hosts}environment:\n  docker: ${docker}\n`,
-    )
+    declare = (from) => {
+      const docker = `{ image: "lab/tool:1", file: image/Dockerfile, name: tool, from: ${from} }`
+      writeFileSync(
+        join(lab.directory, 'env.yaml'),
+        `defaults: { user: root }\nhosts:\n${hosts}environment:\n  docker: ${docker}\n`,
+      )
+    }
+    declare('m1')
     await Promise.all(lab.hosts.map(startDocker))
   }, 200_000)
   afterAll(async () => {
@@ -128,6 +132,21 @@ mkdir -p /home/ann/.ssh && cp .ssh/authorized_keys /home/ann/.ssh && chown -R 15
       expect(await exec(name, 'docker images --quiet --all | sort -u | wc -l')).toMatch(/^\d\n$/)
     }
     expect((await env('up')).stdout).toContain('no change: nothing to do')
+  })
+
+  it('takes an image that another host made for none of the host that is followed from now on', async () => {
+    for (const [followed, told] of [
+      ['m2', ', which m1 made'],
+      ['m1', ', which m2 made'],
+    ] as const) {
+      declare(followed)
+      const { code, stdout } = await env('up', '--yes')
+      expect(stdout).toMatch(
+        new RegExp(`^env · image · ${followed}\n  build lab/tool:1 from .*\n    ~ lab/tool:1${told}$`, 'm'),
+      )
+      expect([code, stdout]).toEqual([0, expect.not.stringMatching(/FAILED|blocker/)])
+      expect((await env('up')).stdout).toContain('no change: nothing to do')
+    }
   })
 
   it('removes what it created, and leaves a foreign container alone', async () => {
