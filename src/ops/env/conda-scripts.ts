@@ -41,6 +41,11 @@ export type Making = {
   readonly key: string
 }
 
+/** The whole mark of a prefix that was copied from another host. */
+export const COPIED = 'conda'
+/** Marks a copied prefix as incomplete, so that it is removed. What it replaced stays beside it. */
+const DISCARD_COPIED = `[ "$(head -n 1 "$p/${MARK_FILE}" 2> /dev/null)" != ${COPIED} ] || : > "$p${HALF}" || exit 1`
+
 /** The note beside the prefix says that it is incomplete; after the last file it becomes the mark in the prefix. */
 export function makeCondaPrefix({ prefix, text, isYaml, key }: Making): Action {
   const file = isYaml ? 'environment.yml' : 'packages.txt'
@@ -56,9 +61,10 @@ esac`
   return {
     script: `umask 022
 p=${pathWord(prefix)}
+${FIND_TOOL}${DISCARD_COPIED}
 ${REMOVE_HALF}
 [ ! -e "$p" ] || rmdir "$p" || exit 1
-${FIND_TOOL}mkdir -p "\${p%/*}" && echo ${shellQuote(`conda ${key}`)} > "$p${HALF}" || exit 1
+mkdir -p "\${p%/*}" && echo ${shellQuote(`conda ${key}`)} > "$p${HALF}" || exit 1
 t=$p${SCRATCH}
 rm -rf "$t"
 mkdir "$t" || exit 1
@@ -94,6 +100,7 @@ export function unpackArchive(prefix: string, file: string, parcel: string, key:
     files: { from: undefined, path: file, kind: 'file', to: archive },
     script: `umask 022
 p=${pathWord(prefix)} a=${pathWord(archive)}
+${DISCARD_COPIED}
 ${REMOVE_HALF}
 [ ! -e "$p" ] || rmdir "$p" || exit 1
 mkdir -p "\${p%/*}" && echo ${shellQuote(`conda ${key}`)} > "$p${HALF}" && mkdir "$p" || exit 1
@@ -112,7 +119,8 @@ export function packPrefix(prefix: string, parcel: string, content: string): Act
   return {
     script: `d=${pathWord(parcel)} p=${pathWord(prefix)}
 umask 077
-mkdir -p "$d" || exit 1
+# What another host brought here before goes to no host from here.
+rm -rf "$d" && mkdir -p "$d" || exit 1
 tar -C "$p" --exclude ./${MARK_FILE} -cf "$d/prefix.tar.part" . || { rm -f "$d/prefix.tar.part"; exit 1; }
 printf %s "$p" > "$d/prefix.path" || exit 1
 mv -f "$d/prefix.tar.part" "$d/prefix.tar" && echo 'prefix # prefix.tar' > "$d/${content}"`,
@@ -132,7 +140,7 @@ d=${pathWord(parcel)} p=${pathWord(path)}
 [ "$(head -c 4096 "$d/prefix.path")" = "$p" ] || { echo "it is at another path than $p on ${from}, and conda environments cannot be moved: give its prefix in hosts.yaml" >&2; exit 1; }
 ${REMOVE_HALF}
 rm -rf "$p.muster-new" "$p.muster-old" || exit 1
-mkdir -p "$p.muster-new" && echo conda > "$p.muster-new/${MARK_FILE}" || exit 1
+mkdir -p "$p.muster-new" && echo ${COPIED} > "$p.muster-new/${MARK_FILE}" || exit 1
 tar -C "$p.muster-new" -xpf "$d/prefix.tar" || { rm -rf "$p.muster-new"; exit 1; }
 ${away}
 mv "$p.muster-new" "$p" || exit 1

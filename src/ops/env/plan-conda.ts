@@ -6,6 +6,7 @@ import { counted } from '../../base/counted.ts'
 import { knownValue } from '../kernel/fact.ts'
 import { blocked, ifKnown, nothing, type Operation, type Step, steps, type Verdict } from '../kernel/operation.ts'
 import {
+  COPIED,
   finishRemoval,
   isPackedPrefix,
   makeCondaPrefix,
@@ -14,7 +15,7 @@ import {
   unpackArchive,
   unpackPrefix,
 } from './conda-scripts.ts'
-import { type PrefixFacts, removeParcel } from './facts.ts'
+import { MARK_FILE, type PrefixFacts, removeParcel } from './facts.ts'
 import {
   type EnvAreaFacts,
   envId,
@@ -37,8 +38,10 @@ export function planCondaUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[
   const elsewhere = keptElsewhere('up', wanted, areaFacts)
   const source = facts.get(from)?.facts
   const followed = knownValue(source && prefixFactOf(source))
-  const prefix = followed !== undefined && 'packages' in followed ? followed : undefined
-  const path = prefix?.path ?? (followed?.kind === 'none' ? newPathOf(wanted) : undefined)
+  const there = followed !== undefined && 'packages' in followed ? followed : undefined
+  // One that another host made is made again first, and then is a different one.
+  const prefix = there?.made === COPIED ? undefined : there
+  const path = there?.path ?? (followed?.kind === 'none' ? newPathOf(wanted) : undefined)
   const takes = [...facts].flatMap(([host, { facts: own }]) => {
     if (host === from) return []
     const kept = elsewhere.get(host)
@@ -79,8 +82,13 @@ function followedOperation(wanted: Wanted, source: OwnFacts): Operation {
   const { spec, file: declared, key } = wanted
   const { from: host, name, prefix } = spec
   const verdict = ifKnown(host, TITLE, prefixFactOf(source), (content) => {
-    if ('packages' in content) return nothing(`the other hosts follow it: ${content.path}`)
-    const path = newPathOf(wanted)
+    const isCopied = 'packages' in content && content.made === COPIED
+    if ('packages' in content && !isCopied) return nothing(`the other hosts follow it: ${content.path}`)
+    const path = isCopied ? newPathOf(wanted) && content.path : newPathOf(wanted)
+    if (isCopied && path === undefined) {
+      const hint = `To follow it as it is, delete ${content.path}/${MARK_FILE} on ${host}. To replace it, run muster env down and create it there.`
+      return blocked(host, 'of-other-host', `${content.path} was copied from another host`, hint)
+    }
     if (path !== undefined && content.kind === 'other') return inTheWay(host, path, content.because)
     if (path !== undefined && declared?.kind === 'text') {
       const isYaml = /\.ya?ml$/i.test(declared.path)
@@ -88,7 +96,9 @@ function followedOperation(wanted: Wanted, source: OwnFacts): Operation {
       const run = isPackedPrefix(declared.path)
         ? unpackArchive(path, declared.path, parcelOf(wanted), key)
         : makeCondaPrefix({ prefix: path, text: declared.text, isYaml, key })
-      return steps('missing', [{ id: 'make', title, changes: [`+ ${path}`], run }])
+      if (!isCopied) return steps('missing', [{ id: 'make', title, changes: [`+ ${path}`], run }])
+      const changes = [`~ ${path}: all of it, because another host made it`]
+      return steps('differs', [{ id: 'make', title, changes, run }])
     }
     const place = prefix === undefined ? `--name ${name}` : `--prefix ${prefix}`
     const hint = `Create it there (conda create ${place}), or name its packages in hosts.yaml (file).`

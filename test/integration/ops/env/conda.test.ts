@@ -58,6 +58,25 @@ describe('a conda environment', () => {
     expect(await here.look(area, 'down')).toBe('it is not there')
   })
 
+  it('that another host sent is made again on the host that is followed from now on', async () => {
+    here.program('conda', conda())
+    const area = areaOf('{ name: lab }', 'environment.yml', YAML)
+    expect((await here.doIt(area, 'up')).codes).toEqual([0])
+    const prefix = join(home, '.conda/envs/lab')
+    // As a copy leaves it.
+    writeFileSync(join(prefix, '.muster-made'), 'conda\n')
+    writeFileSync(join(prefix, 'sent'), '')
+    mkdirSync(`${prefix}.muster-before`)
+    await expect(here.look(environmentArea('{ conda: { name: lab } }', 'none', ''), 'up')).rejects.toThrow(
+      `${prefix} was copied from another host`,
+    )
+    const [step, ...more] = await here.look(area, 'up')
+    expect([step, more]).toMatchObject([{ changes: [`~ ${prefix}: all of it, because another host made it`] }, []])
+    expect((await here.doIt(area, 'up')).codes).toEqual([0])
+    expect([existsSync(join(prefix, 'sent')), existsSync(`${prefix}.muster-before`)]).toEqual([false, true])
+    expect(await here.look(area, 'up')).toBe(`the other hosts follow it: ${prefix}`)
+  })
+
   it('is created at the declared prefix, by the program that an installer put there', async () => {
     here.program('mamba', conda(), join(home, 'miniforge3/bin'))
     here.program('conda', conda(), join(home, 'miniforge3/bin'))
