@@ -10,7 +10,7 @@ import type { FactSet } from '../kernel/fact.ts'
 import type { Operation } from '../kernel/operation.ts'
 import { isPackedPrefix } from './conda-scripts.ts'
 import { dockerFact, imageParcelFact } from './docker.ts'
-import { findPrefix, inHomeFact, parcelFact, prefixFact, prefixOf, systemFact } from './facts.ts'
+import { findPrefix, inHomeFact, parcelFact, prefixFact, prefixOf, systemFact, wheelsFact } from './facts.ts'
 import { type EnvAreaFacts, type EnvFacts, fileTrouble } from './plan.ts'
 import { planCondaDown, planCondaUp } from './plan-conda.ts'
 import { planDockerDown, planDockerUp } from './plan-docker.ts'
@@ -18,7 +18,7 @@ import { planVenvDown, planVenvUp } from './plan-venv.ts'
 import { envPreflights } from './preflight.ts'
 import { type EnvironmentSpec, section } from './section.ts'
 import { verifyEnv } from './verify.ts'
-import { contentOf, type EnvWanted, envWantedOf, parcelOf } from './wanted.ts'
+import { contentOf, type EnvWanted, envWantedOf, parcelOf, wheelsOf } from './wanted.ts'
 
 function factsOf(wanted: EnvWanted, host: string): FactSet<EnvFacts> {
   const { spec } = wanted
@@ -37,7 +37,8 @@ function factsOf(wanted: EnvWanted, host: string): FactSet<EnvFacts> {
     system: systemFact,
     content: prefixFact(prefix),
     inHome: inHomeFact(findPrefix(prefix), otherwise, parcel),
-    parcel: parcelFact(parcel, contentOf(wanted)),
+    parcel:
+      spec.kind === 'venv' ? wheelsFact(wheelsOf({ spec }), contentOf(wanted)) : parcelFact(parcel, contentOf(wanted)),
   }
 }
 

@@ -1,8 +1,10 @@
 /** What env asks a host: its system, and the contents of an environment, read from files without activating it. */
 import { defined } from '../../base/defined.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import type { Fact } from '../kernel/fact.ts'
 import { pathWord } from '../kernel/files.ts'
 import type { EnvironmentSpec } from './section.ts'
+import type { WheelsPlaces } from './wanted.ts'
 
 /** What an environment cannot bring along. Undefined: none, or unknown. */
 export type SystemFacts = {
@@ -273,6 +275,64 @@ export type ParcelFacts = {
   readonly isThere: boolean
   /** The lines of its list; undefined: it is incomplete. */
   readonly content?: readonly string[]
+  /** Of wheels: the SHA-256 of the list, if this host gathered them itself. */
+  readonly digest?: string
+  /** Of wheels: the directories of other hosts, and that of earlier versions. */
+  readonly stale?: readonly string[]
+  /** The host whose wheels are installed, unless they were compared with the hashes of a file. */
+  readonly filledBy?: string
+}
+
+/** Prints the SHA-256 of a file. */
+export const DIGEST = `digest() { if command -v sha256sum > /dev/null; then sha256sum < "$1"; else shasum -a 256 < "$1"; fi | cut -c 1-64; }
+`
+
+/** `content`: the name of the list. What is in it comes last, because another host may have written it. */
+export function wheelsFact(places: WheelsPlaces, content: string): Fact<ParcelFacts> {
+  const { root, parcel, notes, own, filledBy, legacy } = places
+  return {
+    script: `${DIGEST}r=${pathWord(root)} d=${pathWord(parcel)} n=${pathWord(notes)} old=${pathWord(legacy)}
+limited ls -d "$r" > /dev/null || { overdue $? && return 124; [ -e "$n" ] || [ -e "$old" ] || { echo none; return; }; }
+echo there
+f=$d/${content} own=${pathWord(own)}
+[ ! -f "$f" ] || [ ! -f "$own" ] || [ "$(digest "$f")" != "$(digest "$own")" ] || echo "own $(digest "$f")"
+[ ! -f ${pathWord(filledBy)} ] || echo "filled $(head -c 300 ${pathWord(filledBy)} | head -n 1)"
+[ ! -e "$old" ] || echo stale
+for each in "$r"/of-*; do [ "$each" = "$d" ] || [ ! -d "$each" ] || echo "stale \${each##*/}"; done | head -n 100
+echo list
+[ ! -f "$f" ] || head -c 400000 "$f"`,
+    parse(text) {
+      const lines = text.split('\n')
+      if (text === 'none') return { isThere: false }
+      const end = lines.indexOf('list')
+      if (lines[0] !== 'there' || end < 0) return undefined
+      const said = lines.slice(1, end).map(splitOnce)
+      const valuesOf = (wanted: string) => said.flatMap(([key, value]) => (key === wanted ? [value] : []))
+      const digest = valuesOf('own').find((each) => /^[0-9a-f]{64}$/.test(each))
+      const filledBy = valuesOf('filled')[0]
+      const stale = valuesOf('stale').flatMap((each) => {
+        if (each === '') return [legacy]
+        return /^of-[\w.-]+$/.test(each) && !each.includes('.tmp-') ? [`${root}/${each}`] : []
+      })
+      const content = lines.slice(end + 1)
+      return { isThere: true, ...(content.length === 0 ? {} : { content }), stale, ...defined({ digest, filledBy }) }
+    },
+  }
+}
+
+/**
+ * Removes what another host sent than the one that is followed now, and the parcel of earlier versions. Of the followed host's, the
+ * notes stay, and scratch directories, which other hosts may use right now if they share the directory.
+ */
+export function removeStale({ root, parcel, notes, own, brought, filledBy, legacy }: WheelsPlaces): string {
+  const [ofFollowed, ...kept] = [parcel, own, brought, filledBy].map((path) =>
+    shellQuote(path.slice(path.lastIndexOf('/') + 1)),
+  )
+  return `old=${pathWord(legacy)}
+for each in ${[...new Set([root, notes])].map((path) => `${pathWord(path)}/*`).join(' ')}; do
+  case \${each##*/} in ${[ofFollowed, `${ofFollowed}.tmp-*`, ...kept].join(' | ')}) ;; *) rm -rf "$each" || exit 1;; esac
+done
+rm -rf "$old" "$old".tmp-*`
 }
 
 /** `content`: the name of the list in it. */

@@ -11,7 +11,7 @@ import { CONDA_FINISH, CONDA_REMOVE } from './conda-scripts.ts'
 import { CONTAINER_LABEL, CONTAINER_REMOVE, IMAGE_REMOVE, SOURCE_LABEL } from './docker.ts'
 import { findPrefix, HALF, MARK_FILE, PARCEL_MARK, PARCEL_REMOVE, prefixOf } from './facts.ts'
 import { VENV_REMOVE } from './venv-scripts.ts'
-import { type EnvWanted, envWantedOf, PARCELS, parcelOf } from './wanted.ts'
+import { type EnvWanted, envWantedOf, PARCELS, parcelOf, wheelsOf } from './wanted.ts'
 
 /** `declared` is the directory that hosts.yaml names, if any; `wheels` the user's directory of wheels. */
 function findScript(wanted: EnvWanted | undefined): string {
@@ -19,6 +19,7 @@ function findScript(wanted: EnvWanted | undefined): string {
   const declared = spec === undefined || spec.kind === 'docker' ? 'p=' : findPrefix(prefixOf(spec))
   const wheels = spec?.kind === 'venv' && spec.wheels !== undefined ? ` ${pathWord(spec.wheels)}` : ''
   const parcel = wanted === undefined ? "''" : pathWord(parcelOf(wanted))
+  const notes = spec?.kind === 'venv' ? pathWord(wheelsOf({ spec }).notes) : parcel
   return `${declared}
 declared=$p
 is_declared() { [ -n "$declared" ] && { [ "$1" = "$declared" ] || [ "$1" -ef "$declared" ]; }; }
@@ -76,7 +77,7 @@ left_each '*.muster-before' before
 for place in ${pathWord(PARCELS)}${wheels}; do
   for each in "$place"/muster-????????????????; do
     [ -d "$each" ] || continue
-    if [ "$each" = ${parcel} ]; then report_once declared "$each"; else report_once parcel "$each"; fi
+    if [ "$each" = ${parcel} ] || [ "$each" = ${notes} ]; then report_once declared "$each"; else report_once parcel "$each"; fi
   done
   # Of one that is cut; with the parcel they go, too.
   for each in "$place"/muster-????????????????.tmp-*; do [ ! -e "$each" ] || left_found scratch "$each"; done

@@ -1,9 +1,19 @@
 /** The plan for a virtual environment on each host. Pure. */
 import { counted } from '../../base/counted.ts'
 import { defined } from '../../base/defined.ts'
+import { printable } from '../../base/printable.ts'
 import { knownValue } from '../kernel/fact.ts'
-import { blocked, ifKnown, nothing, type Operation, type Step, steps, type Verdict } from '../kernel/operation.ts'
-import { normalName, type PrefixFacts, parcelCheck, removeParcel } from './facts.ts'
+import {
+  blocked,
+  ifKnown,
+  nothing,
+  type Operation,
+  type StdinPart,
+  type Step,
+  steps,
+  type Verdict,
+} from '../kernel/operation.ts'
+import { normalName, type PrefixFacts, removeParcel, removeStale } from './facts.ts'
 import { includedFile, isTomlLock, type Pins, pinsOf } from './pins.ts'
 import {
   type EnvAreaFacts,
@@ -15,8 +25,17 @@ import {
   packageChanges,
   prefixFactOf,
 } from './plan.ts'
-import { type Gathering, gatherWheels, installLock, isVenv, makeVenv, removeVenv } from './venv-scripts.ts'
-import { contentOf, type EnvWanted, parcelOf } from './wanted.ts'
+import {
+  type Gathering,
+  gatherWheels,
+  installLock,
+  isBrought,
+  isVenv,
+  makeVenv,
+  noteBrought,
+  removeVenv,
+} from './venv-scripts.ts'
+import { contentOf, type EnvWanted, wheelsOf } from './wanted.ts'
 
 type Wanted = EnvWanted<'venv'>
 /** Names to versions. */
@@ -34,7 +53,10 @@ export function planVenvUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[]
   const parcelElsewhere = keptElsewhere('up', wanted, areaFacts, 'parcel')
   const source = facts.get(spec.from)?.facts
   const pins = file?.kind === 'text' ? pinsOf(file) : undefined
-  const lock = source === undefined ? undefined : lockOf(wanted, source, pins)
+  // Without it, the parcel is not what this host gathered.
+  const digest = knownValue(source?.parcel)?.digest
+  const lock = source === undefined || digest === undefined ? undefined : lockOf(wanted, source, pins)
+  const gathered = { output: `${envId('wheels', spec.from)}/gather`, pattern: '[0-9a-f]{64}' }
   const followed = source === undefined || file !== undefined ? undefined : versionsOf(knownValue(prefixFactOf(source)))
   const venvs = [...facts].map(([host, { facts: own }]) => {
     const kept = elsewhere.get(host)
@@ -46,7 +68,12 @@ export function planVenvUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[]
     const verdict = ifKnown(host, TITLE, prefixFactOf(own), (content) =>
       source === undefined && known === undefined
         ? blocked(host, 'not-reached', `${spec.from}, which gathers the wheels, cannot be reached`)
-        : venvVerdict(wanted, host, content, known, source !== undefined && host !== spec.from, pins),
+        : venvVerdict(wanted, host, content, {
+            lock: known,
+            digest: source === undefined || host === spec.from ? undefined : ((lock && digest) ?? gathered),
+            pins,
+            filledBy: knownValue(own.parcel)?.filledBy,
+          }),
     )
     // A shared home receives the parcel once; the next host finds it there.
     const bringer = parcelElsewhere.get(host)?.keeper
@@ -59,9 +86,31 @@ export function planVenvUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[]
       after.filter((id) => id !== undefined),
     )
   })
-  if (source === undefined) return venvs
+  const tidied = tidy(wanted, areaFacts, parcelElsewhere)
+  if (source === undefined) return [...venvs, ...tidied]
   const isNeeded = venvs.some(({ host, verdict }) => host !== spec.from && verdict.kind === 'steps')
-  return [gather(wanted, source, lock, followed !== undefined && !isNeeded), ...venvs]
+  return [gather(wanted, source, lock, followed !== undefined && !isNeeded), ...venvs, ...tidied]
+}
+
+/** Removes wheels that are not of the followed host. Last: a host stops at its first failure. */
+function tidy(
+  wanted: Wanted,
+  { facts }: EnvAreaFacts,
+  elsewhere: ReturnType<typeof keptElsewhere>,
+): readonly Operation[] {
+  const places = wheelsOf(wanted)
+  return [...facts].flatMap(([host, { facts: own }]) => {
+    const { stale = [] } = knownValue(own.parcel) ?? {}
+    if (stale.length === 0 || elsewhere.has(host)) return []
+    const title = `remove wheels that are not known to be of ${wanted.spec.from}`
+    const step = {
+      id: 'remove',
+      title,
+      changes: stale.map((path) => `- ${path}`),
+      run: { script: removeStale(places) },
+    }
+    return [operation('tidy', host, 'other wheels', steps('differs', [step]))]
+  })
 }
 
 /** The lock in a host's parcel; undefined: not made yet, or outdated. */
@@ -95,13 +144,24 @@ function comparedOf({ packages }: Prefix, lock: Lock): Lock {
   return new Map(compared.map(([name, { version }]) => [name, version]))
 }
 
+/** What a host installs. */
+type Wheels = {
+  readonly lock: Lock | undefined
+  /** SHA-256 of the lock of the host that gathered the wheels; undefined: they are already on this host. */
+  readonly digest: StdinPart | undefined
+  readonly pins: Pins | undefined
+  /** The host that chose what the environment holds, with nothing to limit it. */
+  readonly filledBy: string | undefined
+}
+
 /** Gathers the wheels and the lock on the followed host. `isEqual`: the others have what they hold. */
 function gather(wanted: Wanted, source: OwnFacts, lock: Lock | undefined, isEqual: boolean): Operation {
   const { spec, file } = wanted
   const { from: host, path: prefix, python, wheels } = spec
-  const [parcel, content] = [parcelOf(wanted), contentOf(wanted)]
+  const [places, content] = [wheelsOf(wanted), contentOf(wanted)]
+  const { parcel } = places
   const make = (requirements: string, of: string, kind: Gathering['kind']): Verdict => {
-    const run = gatherWheels({ python, prefix, parcel, content, requirements, kind, ...defined({ wheels }) })
+    const run = gatherWheels({ host, python, prefix, places, content, requirements, kind, ...defined({ wheels }) })
     const title = `gather the wheels of ${of}${wheels === undefined ? '' : `, from ${wheels} where possible`}`
     return steps('missing', [{ id: 'gather', title, changes: [`+ ${parcel}`], run }])
   }
@@ -131,33 +191,35 @@ function venvVerdict(
   wanted: Wanted,
   host: string,
   content: PrefixFacts,
-  lock: Lock | undefined,
-  /** False: the parcel is already on the host. */
-  isBrought: boolean,
-  pins: Pins | undefined,
+  { lock, digest, pins, filledBy }: Wheels,
 ): Verdict {
   const { spec, key } = wanted
   const { path, python, from } = spec
-  const [parcel, lockFile] = [parcelOf(wanted), contentOf(wanted)]
-  const check = { script: parcelCheck(parcel, lockFile) }
-  const bring = isBrought && {
+  const [places, lockFile] = [wheelsOf(wanted), contentOf(wanted)]
+  const { parcel } = places
+  const files = { from, path: parcel, kind: 'directory', to: parcel } as const
+  const bring = digest !== undefined && {
     id: 'bring',
     title: `copy the wheels from ${from}`,
     changes: [`+ ${parcel}`],
-    run: { ...check, files: { from, path: parcel, kind: 'directory', to: parcel } as const },
-    check,
+    run: { script: noteBrought(places), files },
+    check: { script: isBrought(places, lockFile), stdin: [digest] },
   }
-  const install = (changes: readonly string[]): Step => {
-    // The user's file decides what another host gathers, not that host.
-    const checked = host !== from && pins !== undefined && { pins, file: spec.file ?? '', from, python }
-    const run = installLock(path, parcel, lockFile, checked || undefined)
+  // The user's file decides what another host gathers, not that host.
+  const checked = host !== from && pins !== undefined ? { pins, file: spec.file ?? '', from, python } : undefined
+  const filler = checked === undefined ? from : undefined
+  const isForeign = filledBy !== undefined && filledBy !== host && filledBy !== filler
+  const install = (changes: readonly string[], isReplaced = false): Step => {
+    const by = checked ?? (host === from ? 'own' : { host: from })
+    const replacing = isReplaced ? { filler } : undefined
+    const run = installLock({ prefix: path, places, content: lockFile, by, ...defined({ replacing }) })
     return { id: 'install', title: `install them in ${path} (offline)`, changes, run }
   }
   const make = {
     id: 'make',
     title: `create ${path} with ${python}`,
     changes: [`+ ${path}`],
-    run: makeVenv(python, path, parcel, key),
+    run: makeVenv(python, path, places, key, filler),
     check: { script: isVenv(path) },
   }
   const madeAgain = () => steps('differs', [bring, make, install([`~ ${path}: all of it`])])
@@ -177,6 +239,13 @@ function venvVerdict(
     return content.made === undefined
       ? blocked(host, 'no-interpreter', `the Python of ${path} does not run`, hint)
       : madeAgain()
+  }
+  if (isForeign) {
+    const changes = [`~ ${path}: all of it, because ${printable(filledBy)} chose its packages`]
+    // An interpreter that works would count as made.
+    const { check: _, ...anew } = make
+    if (content.made !== undefined) return steps('differs', [bring, anew, install(changes)])
+    return steps('differs', [bring, install(changes, true)])
   }
   if (lock === undefined) {
     // What Muster did not install may be there for another purpose.
@@ -204,7 +273,8 @@ export function planVenvDown(wanted: Wanted, areaFacts: EnvAreaFacts): Operation
   const { path } = wanted.spec
   const elsewhere = keptElsewhere('down', wanted, areaFacts)
   const parcelElsewhere = keptElsewhere('down', wanted, areaFacts, 'parcel')
-  const parcel = parcelOf(wanted)
+  const { root, notes, legacy } = wheelsOf(wanted)
+  const all = [...new Set([root, notes, legacy])].map(removeParcel).join('\n')
   const remove = (what: string, run: Step['run']): Verdict =>
     steps('differs', [{ id: 'remove', title: `remove ${what}`, changes: [`- ${what}`], run }])
   return [...areaFacts.facts].flatMap(([host, { facts: own }]) => {
@@ -218,9 +288,7 @@ export function planVenvDown(wanted: Wanted, areaFacts: EnvAreaFacts): Operation
       return isLost(content) ? removed : nothing(`there is no environment ${path}`)
     })
     const wheels = ifKnown(host, 'wheels', own.parcel, ({ isThere }) =>
-      isThere
-        ? (parcelElsewhere.get(host) ?? remove(parcel, { script: removeParcel(parcel) }))
-        : nothing('there are none'),
+      isThere ? (parcelElsewhere.get(host) ?? remove(root, { script: all })) : nothing('there are none'),
     )
     return [operation('venv', host, TITLE, venv), operation('wheels', host, 'wheels', wheels)]
   })

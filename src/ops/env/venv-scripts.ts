@@ -2,8 +2,9 @@
 import { shellQuote } from '../../base/shell-quote.ts'
 import { pathWord } from '../kernel/files.ts'
 import type { Action } from '../kernel/operation.ts'
-import { MARK_FILE, PARCEL_MARK } from './facts.ts'
+import { DIGEST, MARK_FILE, PARCEL_MARK, parcelCheck } from './facts.ts'
 import type { Pins } from './pins.ts'
+import type { WheelsPlaces } from './wanted.ts'
 
 const FETCH_TIMEOUT_MS = 60 * 60_000
 const INSTALL_TIMEOUT_MS = 30 * 60_000
@@ -77,6 +78,19 @@ for path in glob.glob(os.path.join(directory, "*.whl")):
 print("\\n".join(sorted(lines)))
 `
 
+/** Removes from a parcel what is not in the lock that this host gathered. Arguments: parcel, that lock. */
+const PRUNE_PROGRAM = `import hashlib, os, re, shutil, sys
+directory, own = sys.argv[1:]
+known = dict(re.findall("^.* --hash=sha256:([0-9a-f]{64}) # ([^/]+)$", open(own).read(), re.M)) if os.path.exists(own) else {}
+for entry in os.scandir(directory):
+    if entry.is_dir(follow_symlinks=False): shutil.rmtree(entry.path); continue
+    digest = hashlib.sha256()
+    if entry.is_file(follow_symlinks=False) and entry.name in known.values():
+        with open(entry.path, "rb") as wheel:
+            for block in iter(lambda: wheel.read(1 << 20), b""): digest.update(block)
+    if known.get(digest.hexdigest()) != entry.name: os.remove(entry.path)
+`
+
 /** Prints a lock that tools of Python exchange (pylock.toml, PEP 751) or that uv writes (uv.lock) as pins with hashes, for this Python. */
 const PINS_PROGRAM = `import sys
 sys.path.insert(0, sys.argv[1])
@@ -133,7 +147,9 @@ export type Gathering = {
   readonly python: string
   /** The path of the environment, which may have the only pip. */
   readonly prefix: string
-  readonly parcel: string
+  readonly places: WheelsPlaces
+  /** This host. */
+  readonly host: string
   /** The lock's name in it. */
   readonly content: string
   /** The directory of hosts.yaml with ready wheels. */
@@ -143,15 +159,24 @@ export type Gathering = {
   readonly kind: 'list' | 'complete' | 'lock'
 }
 
-/** Finds the wheels on the host, or fetches them, and writes the lock to the parcel last. */
-export function gatherWheels({ python, prefix, parcel, content, wheels, requirements, kind }: Gathering): Action {
+/**
+ * Finds the wheels on the host, or fetches them, and writes the lock to the parcel last; prints its SHA-256. It takes and runs nothing
+ * that another host sent: of what is in the parcel, only wheels that it gathered itself.
+ */
+export function gatherWheels({ host, python, prefix, places, content, wheels, requirements, kind }: Gathering): Action {
+  const { parcel, own, filledBy } = places
   const deps = kind === 'list' ? '' : '--no-deps '
   const others = wheels === undefined ? '' : ` ${pathWord(wheels)}`
   return {
     script: `umask 022
-${QUIET}d=${pathWord(parcel)} p=${pathWord(prefix)} python=${shellQuote(python)}
+# What pip prints is no part of the answer.
+exec 3>&1 1>&2
+${QUIET}${DIGEST}d=${pathWord(parcel)} p=${pathWord(prefix)} python=${shellQuote(python)}
+own=${pathWord(own)} filled=${pathWord(filledBy)}
 command -v "$python" > /dev/null || { echo "$python is not installed" >&2; exit 1; }
-mkdir -p "$d" && : > "$d/${PARCEL_MARK}" || exit 1
+[ -f "$own" ] && [ ! -L "$d" ] || rm -rf "$d" || exit 1
+mkdir -p "$d" "\${own%/*}" && : > "\${d%/*}/${PARCEL_MARK}" || exit 1
+"$python" -I -c ${shellQuote(PRUNE_PROGRAM)} "$d" "$own" || exit 1
 ${scratch(parcel)}cat > "$t/${kind === 'lock' ? 'lock.toml' : 'requirements.txt'}" || exit 1
 pins() { ${
       kind === 'lock'
@@ -159,7 +184,12 @@ pins() { ${
         : ':'
     }; }
 lock() { "$python" -c ${shellQuote(LOCK_PROGRAM)} "$d" "$t/report"${others} > "$t/lock"; }
-finish() { rm -f "$d"/content-* && cp "$t/lock" "$d/${content}.part" && mv -f "$d/${content}.part" "$d/${content}"; }
+finish() {
+  cp "$t/lock" "$own.part" && mv -f "$own.part" "$own" && rm -f "$d"/content-* &&
+    cp "$t/lock" "$d/${content}.part" && mv -f "$d/${content}.part" "$d/${content}" && digest "$own" >&3
+}
+# Whether the pip of the environment can be none of another host's: Muster made it from wheels of this host, or did not make it.
+is_own() { if [ -f "$filled" ]; then [ "$(cat "$filled")" = ${shellQuote(host)} ]; else [ ! -f "$p/${MARK_FILE}" ]; fi; }
 wheel=$(ls "$d"/pip-*.whl${others === '' ? '' : `${others}/pip-*.whl`} 2> /dev/null | tail -n 1)
 resolve() {
   "$@" install --dry-run --ignore-installed --quiet --report "$t/report" --no-index --find-links "$d"${
@@ -184,7 +214,7 @@ failed() {
 }
 if [ -n "$wheel" ]; then pins; fi
 if [ -n "$wheel" ] && resolve "$python" "$wheel/pip" 2> /dev/null && lock; then finish; exit; fi
-if "$p/bin/python" -m pip --version > /dev/null 2>&1; then set -- "$p/bin/python" -m pip
+if is_own && "$p/bin/python" -m pip --version > /dev/null 2>&1; then set -- "$p/bin/python" -m pip
 elif "$python" -m pip --version > /dev/null 2>&1; then set -- "$python" -m pip
 elif command -v uv > /dev/null; then set -- uv tool run pip
 elif "$python" -m venv "$t/venv" > /dev/null 2>&1; then set -- "$t/venv/bin/python" -m pip
@@ -215,18 +245,45 @@ export function isVenv(prefix: string): string {
   return `p=${pathWord(prefix)}\n${IS_OWN}`
 }
 
+/** Succeeds if the parcel has all wheels, and its lock the SHA-256 on stdin, which is what the host that gathered them says. */
+export function isBrought({ parcel }: WheelsPlaces, content: string): string {
+  return `${DIGEST}hash=$(cat)
+${parcelCheck(parcel, content)}
+[ "$(digest "$d/${content}")" = "$hash" ]`
+}
+
+/** After the parcel was copied here. */
+export function noteBrought({ root, brought }: WheelsPlaces): string {
+  return `b=${pathWord(brought)} r=${pathWord(root)}
+mkdir -p "\${b%/*}" && : > "$b" && : > "$r/${PARCEL_MARK}"`
+}
+
 /** Makes an empty environment; one of Muster's without a working interpreter is made again. */
-export function makeVenv(python: string, prefix: string, parcel: string, key: string): Action {
+export function makeVenv(
+  python: string,
+  prefix: string,
+  { parcel, filledBy }: WheelsPlaces,
+  key: string,
+  /** The host whose wheels will fill it; undefined: the user's file decides about them. */
+  filler: string | undefined,
+): Action {
   return {
     script: `umask 022
 p=${pathWord(prefix)} python=${shellQuote(python)}
 command -v "$python" > /dev/null || { echo "$python is not installed" >&2; exit 1; }
 if [ -f "$p/${MARK_FILE}" ]; then ${EMPTY} || exit 1; fi
 mkdir -p "$p" && echo ${shellQuote(`venv ${key}`)} > "$p/${MARK_FILE}" || exit 1
+${noteFiller(filledBy, filler)}
 ${scratch(parcel)}# With the wheel of pip in the parcel nothing else is needed of the system.
 if ls ${pathWord(parcel)}/pip-*.whl > /dev/null 2>&1; then "$python" -m venv --without-pip "$p"; else "$python" -m venv "$p"; fi`,
     timeoutMs: INSTALL_TIMEOUT_MS,
   }
+}
+
+function noteFiller(filledBy: string, filler: string | undefined): string {
+  const word = pathWord(filledBy)
+  if (filler === undefined) return `rm -f ${word} || exit 1`
+  return `f=${word} && mkdir -p "\${f%/*}" && echo ${shellQuote(filler)} > "$f" || exit 1`
 }
 
 /** Prints the packages that are not in the lock, except the tools that install. */
@@ -290,24 +347,47 @@ type Checked = {
   readonly python: string
 }
 
-/** Makes the environment match the lock, offline from the parcel. `checked`: with no other hashes than these. */
-export function installLock(prefix: string, parcel: string, content: string, checked?: Checked): Action {
+export type Installing = {
+  readonly prefix: string
+  readonly places: WheelsPlaces
+  /** The lock's name in the parcel. */
+  readonly content: string
+  /** `own`: this host gathered the wheels; a host: the other one that did, and nothing limits what it chose. */
+  readonly by: 'own' | { readonly host: string } | Checked
+  /** Replaces all packages, because another host chose what is there; then notes this host, or that a file decides. */
+  readonly replacing?: { readonly filler: string | undefined }
+}
+
+/** Makes the environment match the lock, offline from the parcel. */
+export function installLock({ prefix, places, content, by, replacing }: Installing): Action {
+  const { parcel, own, brought, filledBy } = places
+  const checked = by !== 'own' && 'pins' in by ? by : undefined
+  const refused = `refused() { if [ -f ${pathWord(brought)} ]; then rm -rf "$d" ${pathWord(brought)}; fi; exit 1; }`
   return {
     script: `umask 022
-${WITHOUT_SETTINGS}${QUIET}d=${pathWord(parcel)} p=${pathWord(prefix)}
+${WITHOUT_SETTINGS}${QUIET}${DIGEST}d=${pathWord(parcel)} p=${pathWord(prefix)}
+# What another host sent and this one does not install is of no use to it.
+${refused}
 ${IS_OWN} 2> /dev/null || { echo "$p/bin/python does not run, or installs outside of $p: nothing was changed" >&2; exit 1; }
 ${scratch(parcel)}# What has no list of its files cannot be replaced; pip puts it there anew.
 for s in "$p"/lib/python[0-9]*/site-packages; do
   for i in "$s"/*.dist-info; do [ ! -d "$i" ] || [ -e "$i/RECORD" ] || rm -rf "$i"; done
 done
 ${checked === undefined ? `lock=$d/${content}` : checkLock(content, checked)}
+${by === 'own' ? `[ "$(digest "$lock")" = "$(digest ${pathWord(own)})" ] || { echo 'this host did not gather the wheels: nothing was installed' >&2; exit 1; }` : ''}
+${by !== 'own' && checked === undefined ? noteFiller(filledBy, 'host' in by ? by.host : undefined) : ''}
 wheel=$(sed -n 's/^pip==.* # //p' "$lock")
-if [ -n "$wheel" ]; then set -- "$p/bin/python" -I "$d/$wheel/pip"
-${checked === undefined ? 'else set -- "$p/bin/python" -I -m pip' : ownPip(checked)}
+if [ -n "$wheel" ]; then
+  # pip checks all wheels but its own.
+  hash=$(sed -n 's/^pip==.* --hash=sha256:\\([0-9a-f]*\\) # .*/\\1/p' "$lock")
+  [ -n "$hash" ] && [ "$(digest "$d/$wheel")" = "$hash" ] || { echo "$wheel is not the one in the lock: nothing was installed" >&2; refused; }
+  set -- "$p/bin/python" -I "$d/$wheel/pip"
+${checked === undefined ? 'else set -- "$p/bin/python" -I -m pip' : ownPip(checked, replacing === undefined)}
 fi
-"$@" install --quiet --no-index --find-links "$d" --only-binary :all: --no-deps --require-hashes -r "$lock" || exit 1
+"$@" install --quiet --no-index --find-links "$d" --only-binary :all: --no-deps --require-hashes ${replacing === undefined ? '' : '--force-reinstall '}-r "$lock" || exit 1
 extra=$("$p/bin/python" -I -c ${shellQuote(EXTRA_PROGRAM)} "$lock") || exit 1
-[ -z "$extra" ] || "$@" uninstall --quiet --yes $extra`,
+[ -z "$extra" ] || "$@" uninstall --quiet --yes $extra || exit 1
+${replacing === undefined ? '' : noteFiller(filledBy, replacing.filler)}`,
     ...(checked === undefined ? {} : { stdin: [allowedLines(checked.pins)] }),
     timeoutMs: INSTALL_TIMEOUT_MS,
   }
@@ -321,13 +401,15 @@ function allowedLines(pins: Pins): string {
 function checkLock(content: string, { from, file }: Checked): string {
   return `cat > "$t/allowed" || exit 1
 lock=$t/lock
-"$p/bin/python" -I -c ${shellQuote(CHECK_PROGRAM)} "$d" "$d/${content}" "$t/allowed" ${shellQuote(from)} ${shellQuote(file)} > "$lock" || exit 1`
+"$p/bin/python" -I -c ${shellQuote(CHECK_PROGRAM)} "$d" "$d/${content}" "$t/allowed" ${shellQuote(from)} ${shellQuote(file)} > "$lock" || refused`
 }
 
-/** A pip that the other host did not choose. */
-function ownPip({ from, file, python }: Checked): string {
+/** A pip that no other host chose. `isPipOwn`: the one of the environment is none of another host's. */
+function ownPip({ from, file, python }: Checked, isPipOwn: boolean): string {
   const none = `there is no pip here other than the wheel of ${from}, for which ${file} has no hash. Install python3-venv here, or add pip there with its hash`
-  return `elif "$p/bin/python" -I -m pip --version > /dev/null 2>&1 || "$p/bin/python" -I -m ensurepip > /dev/null 2>&1; then
+  // ensurepip leaves one that is there.
+  const inside = `"$p/bin/python" -I -m pip --version > /dev/null 2>&1 || "$p/bin/python" -I -m ensurepip > /dev/null 2>&1`
+  return `elif ${isPipOwn ? inside : 'false'}; then
   set -- "$p/bin/python" -I -m pip
 elif ${shellQuote(python)} -I -m pip --python "$p/bin/python" --version > /dev/null 2>&1; then
   set -- ${shellQuote(python)} -I -m pip --python "$p/bin/python"

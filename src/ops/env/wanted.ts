@@ -33,9 +33,45 @@ export function envWantedOf({ inventory, files }: Declared): EnvWanted | undefin
 
 /** The directory for what one host makes and the others receive; one for each environment, whatever its contents. */
 export function parcelOf({ spec }: Pick<EnvWanted, 'spec'>): string {
-  const base = spec.kind === 'venv' ? spec.wheels : undefined
-  const name = spec.kind === 'docker' ? spec.image : (directoryOf(spec) ?? spec.kind)
-  return `${base ?? PARCELS}/muster-${createHash('sha256').update(name).digest('hex').slice(0, 16)}`
+  if (spec.kind === 'venv') return wheelsOf({ spec }).root
+  return `${PARCELS}/${parcelName(spec.kind === 'docker' ? spec.image : (directoryOf(spec) ?? spec.kind))}`
+}
+
+/** Where wheels are on a host, and what it notes about them. */
+export type WheelsPlaces = {
+  readonly root: string
+  /** In the root: the wheels of the host that is followed now, so that those of another one are never taken for them. */
+  readonly parcel: string
+  /** In the home directory, never in a directory of wheels, which hosts may share. Nothing is copied into it but below `of-HOST`. */
+  readonly notes: string
+  /** In the notes: the lock that this host itself gathered for the parcel. Without it the parcel is not its own. */
+  readonly own: string
+  /** In the notes: says that the parcel was copied here, rather than seen in a directory that hosts share. */
+  readonly brought: string
+  /** In the notes: the host whose wheels, with no hashes to compare them with, are installed in the environment. */
+  readonly filledBy: string
+  /** The parcel of earlier versions. It does not say whose it is. */
+  readonly legacy: string
+}
+
+export function wheelsOf({ spec }: Pick<EnvWanted<'venv'>, 'spec'>): WheelsPlaces {
+  const { path, from, wheels = PARCELS } = spec
+  // Not the name of the legacy one: it may hold whatever another host sent.
+  const name = parcelName(`venv ${path}`)
+  const [root, notes] = [`${wheels}/${name}`, `${PARCELS}/${name}`]
+  return {
+    root,
+    parcel: `${root}/of-${from}`,
+    notes,
+    own: `${notes}/own-${from}`,
+    brought: `${notes}/brought-${from}`,
+    filledBy: `${notes}/filled-by`,
+    legacy: `${wheels}/${parcelName(path)}`,
+  }
+}
+
+function parcelName(of: string): string {
+  return `muster-${createHash('sha256').update(of).digest('hex').slice(0, 16)}`
 }
 
 /** The file in the parcel that is written last and lists its contents; its name depends on what was declared. */

@@ -1,8 +1,8 @@
 /** `muster env` with hashes in the requirements: the host that the others follow cannot give them anything else. */
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { copyFileSync, cpSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { PROGRAM } from '../../support/console-options.ts'
 import { requirement } from '../../support/requirements.ts'
 import { copyPipWheel, makeTinyWheel } from '../../support/tiny-wheel.ts'
@@ -15,7 +15,7 @@ const canRun = requirement(
 
 const PYTHON = '/usr/bin/python3'
 const WHEEL = 'tiny-1.0-py3-none-any.whl'
-const PARCEL = 'cd ~/.cache/muster/env/muster-*'
+const PARCEL = `cd "$(dirname "$(find ~/.cache/muster/env -name 'content-*')")"`
 /** A pip that leaves a file where it runs. */
 const PIP = `import glob, zipfile
 name = glob.glob("pip-*.whl")[0]
@@ -35,6 +35,14 @@ describe.skipIf(!canRun)('muster env with hashes', { timeout: 300_000 }, () => {
     if (code !== 0) throw new Error(`${name}: ${script}: exit ${code}\n${stdout}${stderr}`)
     return stdout
   }
+  const declare = (names: readonly string[], from: string) => {
+    const hosts = names.map((name) => `  ${name}: { address: ${lab.host(name).address} }\n`).join('')
+    const venv = `path: ~/lab, python: ${PYTHON}, requirements: requirements.txt, from: ${from}`
+    writeFileSync(
+      join(lab.directory, 'env.yaml'),
+      `defaults: { user: root }\nhosts:\n${hosts}environment:\n  venv: { ${venv} }\n`,
+    )
+  }
   const writeList = (text: string) => writeFileSync(join(lab.directory, 'requirements.txt'), text)
   const digest = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex')
   const tiny = (name: string) => exec(name, '~/lab/bin/python -m tiny')
@@ -48,23 +56,23 @@ describe.skipIf(!canRun)('muster env with hashes', { timeout: 300_000 }, () => {
     makeTinyWheel(wheels, 'tiny')
     makeTinyWheel(evil, 'tiny', 'evil')
     makeTinyWheel(evil, 'more', 'evil')
-    const hosts = lab.hosts.map(({ name, address }) => `  ${name}: { address: ${address} }\n`).join('')
-    const venv = `path: ~/lab, python: ${PYTHON}, requirements: requirements.txt`
-    writeFileSync(
-      join(lab.directory, 'env.yaml'),
-      `defaults: { user: root }\nhosts:\n${hosts}environment:\n  venv: { ${venv} }\n`,
-    )
-    await exec(
-      'm1',
-      'mkdir -p ~/.config/pip && printf "[global]\\nfind-links = /root/wheels\\nno-index = true\\n" > ~/.config/pip/pip.conf',
-    )
+    declare(['m1', 'm2'], 'm1')
+    await exec('m2', 'mkdir ~/wheels')
+    for (const file of [WHEEL, basename(globSync(join(wheels, 'pip-*.whl'))[0] ?? '')])
+      copyFileSync(join(wheels, file), join(home('m2'), 'wheels', file))
+    for (const name of ['m1', 'm2']) {
+      await exec(
+        name,
+        'mkdir -p ~/.config/pip && printf "[global]\\nfind-links = /root/wheels\\nno-index = true\\n" > ~/.config/pip/pip.conf',
+      )
+    }
     writeList(`tiny==1.0 \\\n  --hash=sha256:${digest(join(wheels, WHEEL))}\n`)
   }, 200_000)
   afterAll(async () => await lab?.stop())
 
   /** What m1 says from now on; the others have to ask it again. */
   const lie = async (script: string) => {
-    await exec('m1', `${PARCEL} && ${script}`)
+    await exec('m1', `${PARCEL} && ${script} && { [ ! -f ../own-m1 ] || cp content-* ../own-m1; }`)
     await exec('m2', 'rm -rf ~/lab ~/.cache/muster /root/ran')
   }
   const lockOf = (name: string, file: string) => `${name}==1.0 --hash=sha256:${digest(join(evil, file))} # ${file}`
@@ -143,13 +151,78 @@ describe.skipIf(!canRun)('muster env with hashes', { timeout: 300_000 }, () => {
     await anew(list)
     expect(await up()).toMatchObject({ code: 0, stderr: '' })
     await exec('m2', 'mkdir ~/victim')
-    await exec('m1', `${PARCEL} && ln -s /root/victim sub`)
-    writeList(`${list}# changed\n`)
+    await lie('ln -s /root/victim sub')
     expect((await up()).stdout).toMatch(/^m2: .*FAILED: m1 sent a link, .*\/sub, among files: nothing was copied/m)
     // As earlier versions left it.
-    await exec('m2', `rm -rf ~/lab; ${PARCEL} && ln -s /root/victim sub`)
+    await exec(
+      'm2',
+      'mkdir -p ~/.cache/muster/env/muster-*/of-m1 && cd ~/.cache/muster/env/muster-*/of-m1 && ln -s /root/victim sub',
+    )
     await exec('m1', `${PARCEL} && rm sub && mkdir sub && echo evil > sub/authorized_keys`)
     expect(await up()).toMatchObject({ code: 0, stderr: '' })
     expect(await exec('m2', `ls ~/victim; ${PARCEL} && cat sub/authorized_keys`)).toBe('evil\n')
+  })
+
+  describe('when another host is followed from now on', () => {
+    const good = () => digest(join(home('m2'), 'wheels', WHEEL))
+    const evilWheel = () => `cp ~/evil/${WHEEL} . && sed -i 's/^tiny.*/${lockOf('tiny', WHEEL)}/' content-*`
+    const evilPip = `${PYTHON} -c '${PIP}' && h=$(sha256sum pip-*.whl) && sed -i "s/^\\(pip==.*sha256:\\)[0-9a-f]*/\\1\${h%% *}/" content-*`
+    const filesOf = (name: string) => exec(name, 'cd ~/.cache/muster/env && find . -type f | sort')
+    afterEach(() => declare(['m1', 'm2'], 'm1'))
+
+    it('deletes wheels that it refused, and never installs them as its own', async () => {
+      await anew(`tiny==1.0 --hash=sha256:${good()}\n`)
+      expect(await up()).toMatchObject({ code: 0, stderr: '' })
+      await lie(evilWheel())
+      expect((await up()).stdout).toMatch(
+        /^m2: .*FAILED: m1 gathered tiny-1.*, which requirements\.txt does not allow/m,
+      )
+      expect(await filesOf('m2')).not.toContain('.whl')
+      // As earlier versions left them, which did not say whose they are.
+      const legacy = `muster-${createHash('sha256').update('~/lab').digest('hex').slice(0, 16)}`
+      const left = join(home('m2'), '.cache/muster/env', legacy)
+      const parcel = dirname(globSync(join(home('m1'), '.cache/muster/env/**/content-*'))[0] ?? '')
+      cpSync(parcel, left, { recursive: true })
+      declare(['m1', 'm2'], 'm2')
+      const { code, stdout } = await up()
+      expect(stdout).toContain(`- ~/.cache/muster/env/${legacy}`)
+      expect([code, await tiny('m2'), existsSync(left)]).toEqual([0, 'brought\n', false])
+      expect(await filesOf('m1')).not.toMatch(/of-m1|own-m1/)
+      expect((await up()).stdout).toContain('nothing to do')
+    })
+
+    it('runs no pip that another host sent, nor keeps what it installed', async () => {
+      await anew('tiny==1.0\n')
+      expect(await up()).toMatchObject({ code: 0, stderr: '' })
+      await lie(evilWheel())
+      expect(await up()).toMatchObject({ code: 0, stderr: '' })
+      expect(await tiny('m2')).toBe('evil\n')
+      // pip in the environment of m2 is the one of m1, too.
+      const pip = "echo \"open('/root/ran', 'w')\" | tee ~/lab/lib/python3.*/site-packages/pip/__init__.py"
+      await exec('m2', `${pip} && rm -f /root/ran`)
+      await exec('m2', `cd "$(dirname "$(find ~/.cache/muster/env -name 'content-*')")" && ${evilPip}`)
+      declare(['m2'], 'm2')
+      writeList('tiny==1.0\n# newer\n')
+      const { code, stdout } = await up()
+      expect([code, stdout]).toEqual([0, expect.stringContaining('~ ~/lab: all of it, because m1 chose its packages')])
+      expect([await tiny('m2'), await exec('m2', 'ls /root/ran 2> /dev/null; :')]).toEqual(['brought\n', ''])
+      expect((await up()).stdout).toContain('nothing to do')
+    })
+
+    it('takes wheels of an earlier host of the same name for no other', async () => {
+      await anew('tiny==1.0\n')
+      expect(await up()).toMatchObject({ code: 0, stderr: '' })
+      await lie(evilWheel())
+      expect(await up()).toMatchObject({ code: 0, stderr: '' })
+      expect(await tiny('m2')).toBe('evil\n')
+      // A new machine in its place.
+      await exec('m1', 'rm -rf ~/lab ~/.cache/muster')
+      await exec('m2', 'rm -rf ~/lab')
+      expect((await up()).stdout).toMatch(/^m2: copy the wheels from m1: done/m)
+      expect(await tiny('m2')).toBe('brought\n')
+      await exec('m2', 'rm -rf ~/lab')
+      expect((await up()).stdout).toMatch(/^m2: copy the wheels from m1: (?!done)/m)
+      expect(await tiny('m2')).toBe('brought\n')
+    })
   })
 })

@@ -1,5 +1,5 @@
 /** A virtual environment that is half removed, or whose interpreter is another one: real scripts in a real shell, with a real pip. */
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Area } from '../../../../src/ops/kernel/area.ts'
@@ -109,6 +109,20 @@ describe.skipIf(!requirement('python environments'))('a real virtual environment
       stderr: `${lab}/bin/python does not run, or installs outside of ${lab}: nothing was changed\n`,
     })
     expect([packagesOf(other), packagesOf(lab)]).toEqual([['innocent-1.0.dist-info'], []])
+  })
+
+  it('that the user made and another host filled gets all packages again, and then is this host’s', async () => {
+    rmSync(join(lab, '.muster-made'))
+    const [note = ''] = globSync(join(here.home, '.cache/muster/env/*/filled-by'))
+    expect(readFileSync(note, 'utf8')).toBe('m1\n')
+    writeFileSync(note, 'm3\n')
+    const module = globSync(join(lab, 'lib/python3.*/site-packages/tiny.py'))[0] ?? ''
+    writeFileSync(module, 'print("evil")\n')
+    const [step] = await here.look(area, 'up')
+    expect(step).toMatchObject({ changes: ['~ ~/lab: all of it, because m3 chose its packages'] })
+    expect((await here.doIt(area, 'up')).codes).toEqual([0])
+    expect([readFileSync(note, 'utf8'), readFileSync(module, 'utf8')]).toEqual(['m1\n', "print('brought')\n"])
+    expect(await here.look(area, 'up')).toMatch(/holds the 2 packages, and no others$/)
   })
 
   it('is filled whatever directory and interpreter the settings of pip name', async () => {
