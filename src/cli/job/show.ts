@@ -3,7 +3,7 @@
 import { Option } from 'commander'
 import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
-import { printable } from '../../base/printable.ts'
+import { printable, printableLines } from '../../base/printable.ts'
 import { clip } from '../../base/text-width.ts'
 import { ageText, dayText, timeText, whenText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
@@ -107,6 +107,8 @@ function silentPlaces(jobs: readonly Job[], { store }: OpenQueue): readonly stri
   )
 }
 
+const BY_HAND = 'by hand'
+
 export const show: VerbCode = {
   define: withJob,
   help: `
@@ -174,12 +176,14 @@ Examples:
       lines.push(['ended', `${timeText(state.endedMs, nowMs)}${state.reason ? `, ${state.reason}` : ''}`])
     for (const text of leftWords(job)) lines.push(['processes', text])
     for (const text of warnings) lines.push(['warning', text])
-    for (const { host, command } of byHand) lines.push(['by hand', `on ${host}: ${command}`])
+    for (const { host, command } of byHand) lines.push([BY_HAND, `on ${host}: ${command}`])
     for (const [name, value] of values) lines.push([name, value])
     if (state.kind === 'queued' && state.last !== undefined) lines.push(['last attempt', state.last])
     if (why.expected !== undefined) lines.push(['expected', whenText(Date.parse(why.expected), nowMs)])
     for (const line of why.why) lines.push(['why not now', line])
-    context.stdout.write(lines.map(([name, text]) => `${`${name}:`.padEnd(14)}${printable(text)}\n`).join(''))
+    // A line to type keeps its line breaks.
+    const shown = (name: string, text: string) => (name === BY_HAND ? printableLines(text) : printable(text))
+    context.stdout.write(lines.map(([name, text]) => `${`${name}:`.padEnd(14)}${shown(name, text)}\n`).join(''))
     return EXIT.ok
   },
 }

@@ -591,7 +591,7 @@ export async function tryOut(
     if (ring !== undefined) stdout.write(`ring: ${ringText(ring)}\n`)
     const unknown = unknownWords(queue, spec.request, places)
     if (unknown !== undefined) notice(context, `muster: ${unknown}, and count as enough\n`)
-    for (const { host, command } of byHand) stdout.write(`by hand on ${host}: ${printable(command)}\n`)
+    for (const { host, command } of byHand) stdout.write(`by hand on ${host}: ${printableLines(command)}\n`)
   }
   return places === undefined ? EXIT.failed : EXIT.ok
 }

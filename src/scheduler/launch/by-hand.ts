@@ -2,7 +2,7 @@
 import { shellQuote } from '../../base/shell-quote.ts'
 import { ANSWERED } from './asking.ts'
 import type { HandLine, LaunchedGang, Launcher } from './launcher.ts'
-import { AS_RANK } from './rank.ts'
+import { asProgram } from './rank.ts'
 
 /** Answers that preflight would give are assumed: ports of the range are free, and all hosts can reach each other. */
 export function linesByHand(launcher: Launcher, gang: LaunchedGang): readonly HandLine[] {
@@ -24,10 +24,21 @@ const APART = 16
 function ownLine(launcher: Launcher, gang: LaunchedGang, index: number): readonly HandLine[] {
   const step = launcher.next(gang, index)
   if (step.kind !== 'start') return []
-  return [handLine(gang, index, step.environment, step.command.replace(/^exec /, '').replace(AS_RANK, ''))]
+  return [bundleLine(gang, index, step.environment, step.command)]
 }
 
-/** `command` on the host of a bundle, with its devices, the variables of a launcher and those of the user. */
+/** The shell of a bundle reads `line` as a whole, with the command of the job where that is in it. */
+export function bundleLine(
+  gang: LaunchedGang,
+  index: number,
+  environment: Readonly<Record<string, string>>,
+  line: string,
+): HandLine {
+  const program = line.includes(gang.command) ? asProgram(gang.command, line) : line
+  return handLine(gang, index, environment, program === line ? line.replace(/^exec /, '') : program)
+}
+
+/** `command`, one program, on the host of a bundle, with its devices, the variables of a launcher and those of the user. */
 export function handLine(
   { bundles, environment: own, spec }: LaunchedGang,
   index: number,
@@ -41,6 +52,8 @@ export function handLine(
     ...spec.environment,
     ...own,
   }
-  const words = Object.entries(variables).map(([name, value]) => `${name}=${shellQuote(value)} `)
-  return { host, command: `${words.join('')}${command}` }
+  return { host, command: withVariables(variables, command) }
 }
+
+export const withVariables = (variables: Readonly<Record<string, string>>, command: string): string =>
+  [...Object.entries(variables).map(([name, value]) => `${name}=${shellQuote(value)}`), command].join(' ')

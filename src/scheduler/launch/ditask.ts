@@ -7,7 +7,7 @@ import { MusterError } from '../../base/errors.ts'
 import { pythonWords } from '../../base/python-words.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { askPorts, askProgram, formatQuestion, nextQuestion, portsOf } from './asking.ts'
-import { handLine } from './by-hand.ts'
+import { bundleLine } from './by-hand.ts'
 import { ditaskInGang } from './ditask-gang.ts'
 import { HOST_ROLE, type LaunchedGang, type Launcher, type LaunchSpec } from './launcher.ts'
 import { severalRanks } from './rank.ts'
@@ -78,7 +78,7 @@ export const ditask: Launcher = {
     const each = workersOf(gang.spec.options)
     return nodes.map((_, rank) => {
       const bundle = Math.floor(rank / each)
-      return handLine(gang, bundle, {}, lineOf(gang, bundle, rank, nodes))
+      return bundleLine(gang, bundle, {}, lineOf(gang, bundle, rank, nodes))
     })
   },
 }

@@ -5,11 +5,12 @@
 import { pythonWords } from '../../base/python-words.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { askPorts, formatQuestion, nextQuestion, portsOf } from './asking.ts'
+import { withVariables } from './by-hand.ts'
 import type { HandLine, LaunchedGang, Launcher, LaunchStep } from './launcher.ts'
 import { ORDER } from './launcher.ts'
 import { askMpi, MPI_OPTIONS, mpiByHand, mpiShape, mpiStep } from './mpi.ts'
 import { askInet, innerGang } from './networks.ts'
-import { asRank } from './rank.ts'
+import { asProgram, asRank } from './rank.ts'
 import { beginOf } from './torchrun.ts'
 
 export const horovod: Launcher = {
@@ -71,7 +72,12 @@ function horovodrun(gang: LaunchedGang): readonly HandLine[] {
   const hosts = gang.bundles.map(({ address, ranks }) => `${address}:${ranks}`).join()
   const card = gang.bundles[0]?.said.card
   const words = `--gloo${card === undefined ? '' : ` --network-interface ${shellQuote(card)}`} -np ${sizeOf(gang)} -H ${shellQuote(hosts)}`
-  return [{ host: gang.bundles[0]?.host ?? '', command: `horovodrun ${words} ${gang.command}` }]
+  // It gives its own variables to all ranks.
+  const command = withVariables(
+    { ...gang.spec.environment, ...gang.environment },
+    `horovodrun ${words} ${asProgram(gang.command)}`,
+  )
+  return [{ host: gang.bundles[0]?.host ?? '', command }]
 }
 
 const sizeOf = ({ bundles }: LaunchedGang): number => bundles.reduce((sum, { ranks }) => sum + ranks, 0)

@@ -7,7 +7,7 @@ import { shellQuote } from '../../base/shell-quote.ts'
 import { portsOf } from './asking.ts'
 import type { LaunchedGang, LaunchStep } from './launcher.ts'
 import type { MpiRun } from './open-mpi.ts'
-import { AS_RANK, asRank } from './rank.ts'
+import { AS_RANK, asProgram, asRank } from './rank.ts'
 
 export function mpichStep(run: MpiRun, bundle: number): LaunchStep {
   const { gang } = run
@@ -42,7 +42,7 @@ const AS_RANK_OF_PROXY = `sh -c 'sh "$MUSTER_DIRECTORY/rank" "$@"; c=$?; [ $c = 
 export const mpichByHand = ({ gang, names, program }: MpiRun): string => {
   const variables = Object.entries({ ...gang.spec.environment, ...gang.environment })
   const exports = variables.map(([name, value]) => ` -genv ${name} ${shellQuote(value)}`)
-  return `mpiexec.hydra ${words(gang)}${names.length === 0 ? '' : ` -genvlist ${names.join()}`}${exports.join('')} ${program}`
+  return `mpiexec.hydra ${words(gang)}${names.length === 0 ? '' : ` -genvlist ${names.join()}`}${exports.join('')} ${asProgram(program)}`
 }
 
 function words({ bundles, spec: { options } }: LaunchedGang): string {

@@ -7,7 +7,7 @@ import { shellQuote } from '../../base/shell-quote.ts'
 import { portsOf } from './asking.ts'
 import type { LaunchedGang, LaunchStep } from './launcher.ts'
 import type { InnerGang } from './networks.ts'
-import { asRank } from './rank.ts'
+import { asProgram, asRank } from './rank.ts'
 
 /** Root may run it: a job runs as whoever submitted it. */
 const ENVIRONMENT = { OMPI_ALLOW_RUN_AS_ROOT: '1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: '1' }
@@ -43,7 +43,7 @@ export function openMpiByHand(run: MpiRun): string {
     (name) => !variables.some((one) => one.startsWith(`${name}=`)),
   )
   const exports = [...names, ...variables].map((word) => ` -x ${shellQuote(word)}`)
-  return `mpirun ${words(run)}${exports.join('')} ${run.program}`
+  return `mpirun ${words(run)}${exports.join('')} ${asProgram(run.program)}`
 }
 
 const mca = (pairs: readonly (readonly [string, string])[]): string =>

@@ -37,10 +37,16 @@ const OF_SHELL =
   /^ *(?:[A-Za-z_]\w*=|(?:\.|:|alias|case|cd|command|eval|exec|export|for|if|set|shift|time|trap|ulimit|umask|unset|until|while)(?: |$))/
 
 /**
+ * One program that does what `command`, a line for sh, says: the command itself where sh would only divide it into words. `line`:
+ * what is run in its place, which has the command in it.
+ */
+export const asProgram = (command: string, line = command): string =>
+  PLAIN.test(command) && !OF_SHELL.test(command) ? line : `sh -c ${shellQuote(line)}`
+
+/**
  * The line by which a launcher starts a rank; `command` is a line for sh, which each rank runs as a whole, with variables of its own.
  */
-export const asRank = (command: string): string =>
-  `${AS_RANK}${PLAIN.test(command) && !OF_SHELL.test(command) ? command : `sh -c ${shellQuote(command)}`}`
+export const asRank = (command: string): string => `${AS_RANK}${asProgram(command)}`
 
 /** Characters of the line that a failed rank told. */
 const MOST_TEXT = 300

@@ -17,7 +17,7 @@ import {
   ORDER,
   type Said,
 } from './launcher.ts'
-import { asRank } from './rank.ts'
+import { asProgram, asRank } from './rank.ts'
 
 const AGENT = 'torchrun'
 
@@ -75,9 +75,11 @@ export const torchrun: Launcher = {
   imports: ({ torchrun: agent = AGENT }) => ({ module: 'torch', python: findPython(agent) }),
   byHand: (gang) =>
     gang.bundles.map(({ said }, bundle) => {
-      const isPython = withPython(gang.command) !== gang.command
-      const command = `${agentLine(gang, bundle)} ${isPython ? '' : '--no_python '}${gang.command}`
-      return handLine(gang, bundle, cardsOf(said), command)
+      const command = withPython(gang.command)
+      const program = asProgram(command)
+      const isScript = command !== gang.command && program === command
+      const words = isScript ? gang.command : `--no_python ${program}`
+      return handLine(gang, bundle, cardsOf(said), `${agentLine(gang, bundle)} ${words}`)
     }),
 }
 

@@ -10,7 +10,7 @@ import { readyLine } from '../../base/ready-line.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { WHOLE_MILLI } from '../model/resources.ts'
 import { askCard, askPorts, askProgram, formatQuestion, nextQuestion, portsOf } from './asking.ts'
-import { handLine } from './by-hand.ts'
+import { bundleLine } from './by-hand.ts'
 import { HOST_ROLE, type LaunchedBundle, type LaunchedGang, type Launcher, type LaunchSpec } from './launcher.ts'
 import { beginOf, cardsOf, findPython } from './torchrun.ts'
 
@@ -83,7 +83,7 @@ export const vllm: Launcher = {
       environment: variablesOf(own),
     }
   },
-  byHand: (gang) => gang.bundles.map((own, bundle) => handLine(gang, bundle, variablesOf(own), lineOf(gang, bundle))),
+  byHand: (gang) => gang.bundles.map((own, bundle) => bundleLine(gang, bundle, variablesOf(own), lineOf(gang, bundle))),
   onEngine: {
     needs(options, bundles, { gpuCount }) {
       const { tp, pp, dp } = sizesOf(options)

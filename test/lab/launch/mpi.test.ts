@@ -40,6 +40,18 @@ describe.skipIf(!canRun)('a job launched by mpirun', { timeout: 120_000 }, () =>
     expect((await queue.job('logs', id)).stdout).toContain('rank 0/6 on m1 sum 21')
   })
 
+  it('starts the same by the line that it prints for a person', async () => {
+    const text = 'x=$FROM && test "$x" = job && echo "$x on $(hostname)" | tr a-z A-Z; exit 0'
+    const options = ['--launch', 'mpi', '--slots', '2', '--on', 'm1', '--env', 'FROM=job', '--', text]
+    const { stdout } = await queue.job('submit', '--dry-run', ...options)
+    const line = /^by hand on m1: (.*)$/m.exec(stdout)?.[1] ?? 'false'
+    const root = 'export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; cd /tmp;'
+    expect(await lab.host('m1').exec(`${root} ${line}`)).toMatchObject({ code: 0, stdout: 'JOB ON M1\nJOB ON M1\n' })
+    const id = await queue.submit(...options)
+    expect(await queue.work().ended).toEqual([0, null])
+    for (const rank of ['0', '1']) expect((await queue.job('logs', id, '--rank', rank)).stdout).toBe('JOB ON M1\n')
+  })
+
   it('fails by the rank that raised, named with its host and its words', async () => {
     const program = 'from mpi4py import MPI; r=MPI.COMM_WORLD.rank; r == 1 and [][0]; MPI.COMM_WORLD.Barrier()'
     const id = await queue.submit(...THREE, '--slots', '1', '--', 'python3', '-c', program)

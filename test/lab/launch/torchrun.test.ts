@@ -78,6 +78,20 @@ describe.skipIf(!canRun)('a job launched by torchrun', { timeout: 240_000 }, () 
     },
   )
 
+  it.skipIf(!hasTorch)('starts the same by the lines that it prints for a person', async () => {
+    const text = 'x=$FROM; echo "$x $RANK of $WORLD_SIZE" | tr a-z A-Z && exit 0'
+    const options = [...FOUR, ...REAL, '--env', 'FROM=job', '--', text]
+    const { stdout } = await queue.job('submit', '--dry-run', ...options)
+    const lines = [...stdout.matchAll(/^by hand on (m\d): (.*)$/gm)]
+    const ran = await Promise.all(lines.map(([, host = '', line = '']) => lab.host(host).exec(line)))
+    const ranks = [0, 1, 2, 3].map((rank) => `JOB ${rank} OF 4`)
+    expect(ran.flatMap((one) => one.stdout.trim().split('\n')).toSorted()).toEqual(ranks)
+    const id = await queue.submit(...options)
+    expect(await queue.work().ended).toEqual([0, null])
+    for (const [rank, words] of ranks.entries())
+      expect((await queue.job('logs', id, '--rank', String(rank))).stdout).toBe(`${words}\n`)
+  })
+
   it.skipIf(!hasTorch)('names the rank that failed first with real torch and gloo', async () => {
     const runs = [
       ['raise', 3, 'rank 3 on m2 failed first: exit 1\\b.*: ValueError: bad batch$'],
