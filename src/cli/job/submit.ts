@@ -1,6 +1,7 @@
 /** `muster job submit`: from words to jobs on disk; with `--dry-run`, where it would go now, or why not. `edit`: changes jobs that wait or are held. */
 
-import { createReadStream } from 'node:fs'
+import { constants, createReadStream } from 'node:fs'
+import { access, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { accountName } from '../../base/account.ts'
@@ -309,12 +310,28 @@ async function placeOf(options: SubmitOptions, queue: OpenQueue, context: CliCon
   // Before anything is copied.
   engineOf(options, '', inventory)
   const on = options.on === undefined ? undefined : resolveTarget(inventory, options.on, {}).map(({ name }) => name)
-  if (options.copyDir === undefined || options.dryRun) return { on, directory: options.dir }
+  if (options.copyDir === undefined) return { on, directory: options.dir }
   if (options.dir !== undefined) throw new MusterError('usage', '--copy-dir and --dir cannot be used together')
+  await checkLocalDirectory(options.copyDir, context)
+  if (options.dryRun) return { on, directory: undefined }
   const { copyDirectory } = await import('./hosts.ts')
   const names = on ?? inventory.hosts.map(({ name }) => name)
   const { directory, hosts } = await copyDirectory(options.copyDir, names, queue, options, context)
   return { on: hosts, directory }
+}
+
+/** @throws MusterError 'usage' when it cannot be copied from here, so that no host is blamed for it */
+async function checkLocalDirectory(path: string, { workingDirectory }: CliContext): Promise<void> {
+  const wrong = (why: string) => new MusterError('usage', `--copy-dir ${printable(path)}: ${why}`)
+  const place = resolve(workingDirectory, path)
+  try {
+    if (!(await stat(place)).isDirectory()) throw wrong('it is not a directory')
+    await access(place, constants.R_OK | constants.X_OK)
+  } catch (error) {
+    if (error instanceof MusterError) throw error
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
+    throw wrong(isMissing ? 'there is no such directory on this machine' : fileReason(error))
+  }
 }
 
 function specOf(

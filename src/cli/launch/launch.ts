@@ -3,12 +3,21 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { accountName } from '../../base/account.ts'
 import { MusterError } from '../../base/errors.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import { failuresOf, isActive, isFinal, type Job, leftWords, waitsFrom } from '../../scheduler/jobs/job.ts'
+import {
+  failuresOf,
+  isActive,
+  isFinal,
+  type Job,
+  type JobSpec,
+  leftWords,
+  waitsFrom,
+} from '../../scheduler/jobs/job.ts'
 import { hostsText } from '../../scheduler/jobs/job-columns.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
 import { ranksOf } from '../../scheduler/jobs/ranks.ts'
 import type { Launcher } from '../../scheduler/launch/launcher.ts'
 import { LAUNCHERS } from '../../scheduler/launch/launchers.ts'
+import { rankBounds } from '../../scheduler/launch/rank-bounds.ts'
 import { rowLauncher } from '../../scheduler/launch/rows.ts'
 import { rankFailures } from '../../scheduler/launch/verdict.ts'
 import { wholeNumber } from '../command-line/options.ts'
@@ -104,8 +113,11 @@ const withLaunchVerb: NonNullable<VerbCode['define']> = (command) =>
 async function launch(words: readonly string[], options: LaunchVerbOptions, context: CliContext): Promise<number> {
   using queue = await openQueue(options, context)
   const { store } = queue
+  // Before anything is copied.
+  const planned = await prepareJob(words, { ...options, dryRun: true }, queue, context)
+  checkFollowed(planned, options.follow)
+  if (options.dryRun) return await tryOut(planned, queue, options, context)
   const spec = await prepareJob(words, options, queue, context)
-  if (options.dryRun) return await tryOut(spec, queue, options, context)
   checkRoom(spec, queue, options, context)
   const submission = {
     spec,
@@ -134,6 +146,14 @@ async function launch(words: readonly string[], options: LaunchVerbOptions, cont
     over.abort()
     await driving
   }
+}
+
+/** @throws MusterError 'usage' for a rank that the job will not have */
+function checkFollowed(spec: JobSpec, rank: number): void {
+  const { count } = rankBounds(spec, spec.bundles)
+  if (rank < count) return
+  const ranks = count === 1 ? 'the only rank is 0' : `there are ranks 0-${count - 1}`
+  throw new MusterError('usage', `cannot follow rank ${rank}: ${ranks}`)
 }
 
 /** Runs the scheduler until the signal, or stands by while another one runs. `say`: prints what went wrong. */

@@ -6,6 +6,8 @@ import type { LaunchSpec, Role } from './launcher.ts'
 import { launcherOf } from './launcher-of.ts'
 
 export type RankBounds = {
+  /** Of all bundles: the ranks are those below it. */
+  readonly count: number
   /** The launcher chooses: each bundle has `count` ranks, and may have any. */
   readonly isChosen: boolean
   /** How many ranks a bundle has, and its first one where bundles are filled in their order. */
@@ -32,11 +34,13 @@ export function rankBounds({ launch, roles }: Gang, bundles: number): RankBounds
     return { first, count: Math.max(0, (firsts[bundle + 1] ?? 0) - first) }
   }
   const isWithin = (rank: number, from = 0, to = 0) => rank >= from && rank < to
+  const total = firsts.at(-1) ?? 0
   return {
+    count: total,
     isChosen,
     rangeOf,
     canHave: (bundle, rank) =>
-      isChosen ? isWithin(rank, 0, firsts.at(-1)) : isWithin(rank, firsts[bundle], firsts[bundle + 1]),
+      isChosen ? isWithin(rank, 0, total) : isWithin(rank, firsts[bundle], firsts[bundle + 1]),
     bundleOf(rank) {
       const bundle = isChosen ? -1 : firsts.findLastIndex((first) => first <= rank)
       return bundle >= 0 && bundle < bundles ? bundle : undefined

@@ -56,6 +56,13 @@ it.each([
   expect(specOf(1)?.command).toBe(command)
 })
 
+it('refuses a directory that is not on this machine', async () => {
+  await expect(queue.submit('--copy-dir no -- true')).rejects.toThrow(
+    /^--copy-dir no: there is no such directory on this machine$/,
+  )
+  expect(queue.read()?.groups).toEqual([])
+})
+
 it('takes the options of muster job submit, with quotes', async () => {
   const typed = `--gpu 1 --name 'my fit' --retries 2 --array 0-3 -- python train.py > out`
   expect(await queue.submit(typed)).toEqual(['submitted jobs 1-4'])

@@ -151,6 +151,33 @@ describe('muster job', () => {
     ])
   })
 
+  test.each([
+    ['no', 'there is no such directory on this machine'],
+    ['hosts.yaml', 'it is not a directory'],
+  ])('refuses --copy-dir %s before a host is asked', async (path, why) => {
+    // A host that was asked would be a line of its own.
+    const refused = { exitCode: 2, output: '', messages: `muster: --copy-dir ${path}: ${why}\n` }
+    const options = ['--copy-dir', path]
+    expect(await job(['submit', ...options, '--', 'true'])).toEqual(refused)
+    expect(await job(['submit', ...options, '--dry-run', '--', 'true'])).toEqual(refused)
+    expect(await muster(['launch', 'tf', ...options, '--', 'true'])).toEqual(refused)
+    const study = ['study', 'create', 's', '--param', 'lr=1,2', '--metric', 'loss', ...options, '--', 'true']
+    expect(await muster(study)).toEqual(refused)
+    expect((await job(['list'])).output).toMatch(/^no jobs;/)
+  })
+
+  test.each([
+    [['mpi', '--bundles', '2', '--slots', '1'], '2', 'there are ranks 0-1'],
+    [['mpi', '--ranks', '5', '--per-host', '3'], '5', 'there are ranks 0-4'],
+    [['torchrun', '--procs', '3', '--elastic', '1:2'], '3', 'there are ranks 0-2'],
+    [['tf', '--role', 'worker=2', '--role', 'ps=1'], '3', 'there are ranks 0-2'],
+    [['vllm', '--gpu', '1'], '9', 'the only rank is 0'],
+  ])('launch %j refuses to follow rank %s, which it will not have', async (words, rank, why) => {
+    const { exitCode, output, messages } = await muster(['launch', ...words, '--follow', rank, '--', 'x.py'])
+    expect([exitCode, output, messages]).toEqual([2, '', `muster: cannot follow rank ${rank}: ${why}\n`])
+    expect((await job(['list'])).output).toMatch(/^no jobs;/)
+  })
+
   test('submit --dry-run shows the address of ssh_config where hosts.yaml has none', async () => {
     writeFileSync(join(directory, 'hosts.yaml'), 'hosts: { m1: {}, m2: { address: 10.0.0.2 } }\n')
     writeFileSync(join(directory, 'ssh'), '#!/bin/sh\necho hostname 10.0.0.1\n', { mode: 0o755 })
