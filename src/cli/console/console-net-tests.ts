@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { systemClock } from '../../base/clock.ts'
 import { getOrMake } from '../../base/collections.ts'
 import { defined } from '../../base/defined.ts'
-import { fileReason, MusterError } from '../../base/errors.ts'
+import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { kindOf, resultPaths } from '../../ops/net/kept-results.ts'
 import { concludeTest, nfsTest, pairTest, readTest } from '../../ops/net/kept-test.ts'
@@ -28,6 +28,7 @@ import {
   type PairLinkOptions,
   pairOptionsOf,
 } from '../net/options.ts'
+import { unwritten } from '../output/written-file.ts'
 import { type ConsoleConnections, createConsoleChanges } from './console-ops.ts'
 
 /** `localPath`: a path as a local shell would read it. */
@@ -95,7 +96,7 @@ export function createConsoleNetTests(
         return whole
       } catch (error) {
         if (!overwrites && (error as NodeJS.ErrnoException).code === 'EEXIST') return undefined
-        throw new MusterError('usage', `cannot write ${printable(whole)}: ${fileReason(error)}`)
+        throw unwritten(whole, error)
       }
     },
   }

@@ -1,12 +1,9 @@
 /** `muster net mesh`: measures every link, shows and keeps the result, and compares it with the last one. */
 
-import { writeFileSync } from 'node:fs'
-import { resolve } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
-import { fileReason, MusterError } from '../../base/errors.ts'
+import { MusterError, messageOf } from '../../base/errors.ts'
 import { formatBitRate } from '../../base/format-bit-rate.ts'
-import { printable } from '../../base/printable.ts'
 import { formatDuration } from '../../base/time-text.ts'
 import {
   formatMesh,
@@ -37,6 +34,7 @@ import { painterOf } from '../output/colour.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { LiveScreen, type TerminalDialog } from '../output/live-screen.ts'
 import { notice } from '../output/notices.ts'
+import { checkWritable, writeText } from '../output/written-file.ts'
 import { addMeshOptions, type MeshLinkOptions, meshOptionsOf } from './options.ts'
 
 type MeshCommandOptions = MeshLinkOptions & {
@@ -64,9 +62,10 @@ Examples:
 Muster uses iperf3 or iperf2 if both hosts have it, otherwise ssh between the hosts. A server listens at the measured address for
 one measurement, and then exits. Results are stored in $XDG_STATE_HOME/muster/net and compared with the previous ones. After
 Ctrl-C, the finished measurements are kept.
-Exit codes: 0 all measured, 1 a link could not be measured, 4 a host could not be reached, 130 interrupted.
+Exit codes: 0 all measured, 1 a link could not be measured or a file not written, 4 a host could not be reached, 130 interrupted.
 `,
   async run(target: string | undefined, options: MeshCommandOptions, context: CliContext) {
+    for (const path of [options.csv, options.svg]) if (path !== undefined) checkWritable(path, context)
     const { hosts, endpoints } = await selectEndpoints(target, options, context)
     const names = endpoints.map(({ host }) => host)
     if (names.length < 2) throw new MusterError('usage', 'a measurement needs two or more hosts')
@@ -95,23 +94,25 @@ Exit codes: 0 all measured, 1 a link could not be measured, 4 a host could not b
     const way = wayOf(meshOptions)
     const { findings, problem } = concludeMesh(context.environment, report, way, context.now(), place)
     if (problem !== undefined) context.stderr.write(`muster: cannot keep the result: ${problem}\n`)
-    if (options.csv !== undefined) write(context, '--csv', options.csv, meshCsv(report))
-    if (options.svg !== undefined) {
-      const title = meshTitle(names.length, context.now())
-      write(context, '--svg', options.svg, meshSvg(report, findings, title))
-    }
+    const files = [
+      [options.csv, () => meshCsv(report)],
+      [options.svg, () => meshSvg(report, findings, meshTitle(names.length, context.now()))],
+    ] as const
+    const unwritten = files.flatMap(([path, text]) => (path === undefined ? [] : (write(path, text(), context) ?? [])))
     screen.report(report, findings)
+    for (const why of unwritten) context.stderr.write(`muster: ${why}\n`)
     const measured = exitCodeOf(report, context)
-    return measured === EXIT.ok ? installed : measured
+    return measured !== EXIT.ok ? measured : unwritten.length > 0 ? EXIT.failed : installed
   },
 }
 
-function write({ workingDirectory, stderr }: CliContext, option: string, path: string, text: string): void {
+/** Why it could not be written: the result of minutes is still shown. */
+function write(path: string, text: string, context: CliContext): string | undefined {
   try {
-    writeFileSync(resolve(workingDirectory, path), text)
+    writeText(path, text, context)
+    return undefined
   } catch (error) {
-    // The result of minutes is still shown.
-    stderr.write(`muster: cannot write ${option} ${printable(path)}: ${fileReason(error)}\n`)
+    return messageOf(error)
   }
 }
 

@@ -1,7 +1,5 @@
 /** `muster study plot`: the plots of a study in the terminal, or as an SVG file. */
-import { writeFileSync } from 'node:fs'
-import { resolve } from 'node:path'
-import { fileReason, MusterError } from '../../base/errors.ts'
+import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Metric } from '../../scheduler/jobs/metric.ts'
 import { bestSoFar } from '../../scheduler/study/front.ts'
@@ -12,6 +10,7 @@ import { studyText } from '../../scheduler/study/text-plot.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { readQueue } from '../job/open-queue.ts'
 import { jsonLine } from '../output/json-lines.ts'
+import { writeText } from '../output/written-file.ts'
 import { studyOr } from './change.ts'
 
 const DEFAULT_COLUMNS = 80
@@ -62,16 +61,9 @@ function metricOf({ name: study, spec: { metrics } }: Study, name: string | unde
 }
 
 /** @throws MusterError 'usage' when the file cannot be written. */
-function writeSvg(file: string, svg: string, { stdout, workingDirectory }: CliContext): void {
-  if (file === '-') {
-    stdout.write(svg)
-    return
-  }
-  try {
-    writeFileSync(resolve(workingDirectory, file), svg)
-  } catch (error) {
-    throw new MusterError('usage', `cannot write ${printable(file)}: ${fileReason(error)}`)
-  }
+function writeSvg(file: string, svg: string, context: CliContext): void {
+  if (file === '-') context.stdout.write(svg)
+  else writeText(file, svg, context)
 }
 
 const jsonLines = (

@@ -83,6 +83,12 @@ describe.skipIf(!canRun)('muster net mesh', () => {
     expect(code).toBe(0)
   })
 
+  it('shows the result and exits with 1 when a file cannot be written in the end', async () => {
+    const { code, stdout, stderr } = await lab.run(command('m1,m2', '--time', '1', '--csv', '/dev/full'))
+    expect([code, stdout]).toEqual([1, expect.stringContaining('bit/s')])
+    expect(stderr).toContain('muster: cannot write /dev/full: no space left on the device\n')
+  })
+
   it('reports an asymmetric link between two hosts, as a mesh and as a pair', async () => {
     const told = /asymmetric-link: m7 → m1 is \d+ % slower than m1 → m7/
     expect((await mesh('m1,m7')).findings).toMatch(told)

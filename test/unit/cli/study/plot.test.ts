@@ -45,7 +45,10 @@ test('writes an SVG file, or prints it', async () => {
   expect(readFileSync(file, 'utf8')).toContain('best acc so far')
   expect((await study('plot', 'wf', '--svg', '-')).output).toMatch(/^<svg .*<\/svg>\n$/s)
   const failed = await study('plot', 'wf', '--svg', 'missing/wf.svg')
-  expect([failed.exitCode, failed.messages]).toEqual([2, expect.stringContaining('cannot write missing/wf.svg: ')])
+  expect([failed.exitCode, failed.messages]).toEqual([
+    2,
+    'muster: cannot write missing/wf.svg: there is no directory missing\n',
+  ])
 })
 
 test('prints the best values and importance as JSON lines', async () => {
