@@ -280,6 +280,7 @@ export const VERBS: VerbTable = {
       wait: reads('wait until all jobs have ended', QUEUE, one(jobChanges, 'wait'), {
         ...printed(ofJobs, 'wait'),
         streams: true,
+        outlivesReader: true,
       }),
       edit: changes('change waiting or held jobs', QUEUE, one(jobRequests, 'edit'), printed(ofJobs, 'edit')),
       clean: changes(

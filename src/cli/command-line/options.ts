@@ -61,9 +61,21 @@ export const TAKES_A_VALUE: ReadonlySet<string> = new Set([
 export const declares = (command: Command, long: string | undefined): boolean =>
   command.parent !== null && command.options.some((option) => option.long === long)
 
+type Given = Readonly<Record<string, unknown>>
+
+const isStreaming = ({ streams = [] }: Verb, options: Given): boolean =>
+  streams === true || streams.some((name) => options[name] === true)
+
+/** Whether a verb does nothing but print what goes on, with these options: it ends when nobody reads that any more. */
+export const isFollowing = (verb: Verb, options: Given): boolean =>
+  verb.effect === 'reads' &&
+  verb.outlivesReader !== true &&
+  isStreaming(verb, options) &&
+  verb.changesWith?.some((name) => options[name] !== undefined) !== true
+
 /** Whether a verb prints a finished report, with these options: never what follows something, asks, or is for programs. */
-export const isPaged = ({ effect, streams = [] }: Verb, options: Readonly<Record<string, unknown>> = {}): boolean =>
-  effect === 'reads' && streams !== true && options.json !== true && !streams.some((name) => options[name] === true)
+export const isPaged = (verb: Verb, options: Given = {}): boolean =>
+  verb.effect === 'reads' && options.json !== true && !isStreaming(verb, options)
 
 /** What help lists below the verb's own options; for a group of verbs what any of them takes. */
 export function sharedOptionsOf(command: Command, verbs: readonly Verb[]): Option[] {

@@ -13,6 +13,7 @@ import {
   applyEnvironment,
   declares,
   environmentValue,
+  isFollowing,
   isPaged,
   refuseEmptyPaths,
   refuseIneffective,
@@ -20,7 +21,7 @@ import {
   TAKES_A_VALUE,
 } from './options.ts'
 import { readWords } from './read-words.ts'
-import { reportOutputErrors } from './report-output-errors.ts'
+import { ReaderGone, reportOutputErrors } from './report-output-errors.ts'
 import { pathOf, VerbTree } from './tree.ts'
 import { type CliContext, EXIT, type GlobalOptions, type Verb, type VerbTable } from './verb.ts'
 
@@ -47,6 +48,8 @@ export async function runVerb(
   using limit = new TimeLimit(context)
   let exitCode: number = EXIT.ok
   let called: Verb | undefined
+  let gone: ReaderGone | undefined
+  const isUnread = () => gone?.signal.aborted === true && !context.signal.aborted
   const tree = new VerbTree(root, verbs, context, async (command, verb, { run }) => {
     called = verb
     applyEnvironment(command, verb, context.environment)
@@ -59,8 +62,11 @@ export async function runVerb(
     if (options.timeout !== undefined && !declares(command, '--timeout')) limit.begin(options.timeout)
     const { jsonFields } = options
     const schema = jsonFields === undefined ? undefined : await verb.output?.()
+    if (isFollowing(verb, { ...options })) gone = new ReaderGone(context)
+    const { signal } = limit.context
     const ownContext: CliContext = {
       ...limit.context,
+      signal: gone === undefined ? signal : AbortSignal.any([signal, gone.signal]),
       isQuiet: options.quiet === true,
       selection: schema && selectionOf(jsonFields ?? '', schema),
     }
@@ -72,6 +78,7 @@ export async function runVerb(
     } finally {
       // Reading takes as long as it takes.
       limit[Symbol.dispose]()
+      gone?.[Symbol.dispose]()
       await paged?.finish()
     }
   })
@@ -88,8 +95,10 @@ export async function runVerb(
     const { commandAt } = Object.hasOwn(verbs, first) ? await readWords(tree, args) : {}
     const words = commandAt === undefined ? args : args.toSpliced(commandAt, 0, '--')
     await program.parseAsync(splitJsonFields(words), { from: 'user' })
+    if (isUnread()) return EXIT.ok
     if (!limit.isOver || exitCode !== EXIT.interrupted) return exitCode
   } catch (error) {
+    if (isUnread()) return EXIT.ok
     if (!limit.isOver) return explain(error, context)
   }
   context.stderr.write(`muster: stopped after ${program.opts<GlobalOptions>().timeout} s (--timeout)\n`)

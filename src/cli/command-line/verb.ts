@@ -24,6 +24,8 @@ export type Verb = {
   readonly changesWith?: readonly string[]
   /** A verb that reads and prints as it goes: always, or with these options. What others print may be shown in a pager. */
   readonly streams?: true | readonly string[]
+  /** One that streams, but whose exit code counts as well: it goes on when nobody reads what it prints. */
+  readonly outlivesReader?: true
   readonly isHidden?: boolean
   /** It gets the words of its group that name no verb. */
   readonly isDefault?: boolean

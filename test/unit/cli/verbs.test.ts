@@ -51,6 +51,42 @@ const planted = (entry: Partial<Verb> = {}): VerbTable => {
 }
 const muster = (args: string, verbs = planted()) => runMuster(args.split(' '), { directory, verbs })
 
+/** A verb that prints until it is stopped, into a pipe that nobody reads; resolves once it knows that. */
+const UNREAD = `export const verb = {
+  define: (command) => command.option('--follow', 'go on').option('--record <file>', 'write'),
+  help: '\\nExamples:\\n  muster tail\\n',
+  async run(_, { stdout, signal }) {
+    stdout.emit('error', Object.assign(new Error('broken pipe'), { code: 'EPIPE' }))
+    signal.throwIfAborted()
+    return 3
+  },
+}
+`
+
+describe('a verb whose reader has gone', () => {
+  const tail = async (words: string, entry: Partial<Verb>) => {
+    const file = join(directory, 'tail.mjs')
+    writeFileSync(file, UNREAD)
+    const load = () => import(pathToFileURL(file).href) as ReturnType<Verb['load']>
+    const verb: Verb = { summary: 'print lines', effect: 'reads', takes: [], load, ...entry }
+    return await muster(words, { ...VERBS, tail: verb })
+  }
+  const ended = { exitCode: 0, output: '', messages: '' }
+  const goesOn = { exitCode: 3, output: '', messages: '' }
+
+  it('ends at once with 0 where it only prints what goes on', async () => {
+    expect(await tail('tail', { streams: true })).toEqual(ended)
+    expect(await tail('tail --follow', { streams: ['follow'] })).toEqual(ended)
+  })
+
+  it('goes on where it has something to finish', async () => {
+    expect(await tail('tail', { streams: ['follow'] })).toEqual(goesOn)
+    expect(await tail('tail', { effect: 'changes', streams: true })).toEqual(goesOn)
+    expect(await tail('tail', { streams: true, outlivesReader: true })).toEqual(goesOn)
+    expect(await tail('tail --record file', { streams: true, changesWith: ['record'] })).toEqual(goesOn)
+  })
+})
+
 describe('a planted verb', () => {
   it('runs with its arguments, its options and the shared ones', async () => {
     expect(await muster('hello world --loud')).toEqual({ exitCode: 7, output: 'hello WORLD\n', messages: '' })
