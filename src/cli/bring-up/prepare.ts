@@ -5,6 +5,7 @@ import { accountName } from '../../base/account.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
 import { type Inventory, resolveTarget } from '../../inventory/inventory.ts'
 import { loadInventory } from '../../inventory/load-inventory.ts'
 import { nearestWord } from '../../inventory/nearest-word.ts'
@@ -65,6 +66,7 @@ export async function prepareBringUp(
       hint: 'docs/hosts-yaml.md shows how.',
     })
   }
+  if (options.on !== undefined) checkConcerned([...selected], areas)
 
   const isHere = areas.some((area) => area.hosts.includes(THIS_MACHINE)) && !selected.has(THIS_MACHINE)
   const own = isHere ? [localEndpoint(THIS_MACHINE, endpointOptions(options, context))] : []
@@ -83,6 +85,19 @@ export async function prepareBringUp(
     isSelected: (host) => selected.has(host) || (isHere && host === THIS_MACHINE && options.on === undefined),
     [Symbol.dispose]: () => opened[Symbol.dispose](),
   }
+}
+
+/** @throws MusterError `usage` when no area has any of the hosts, which would look as if nothing had to be done on them */
+function checkConcerned(hosts: readonly string[], areas: readonly Area[]): void {
+  if (hosts.length === 0 || areas.some((area) => area.hosts.some((host) => hosts.includes(host)))) return
+  const words = areas.map(({ name, hosts: own }) => `${name}: ${foldHostSet(own)}`)
+  throw new MusterError(
+    'usage',
+    `--on: hosts.yaml does not declare ${areas.map(({ name }) => name).join(', ')} for ${foldHostSet(hosts)}`,
+    {
+      hint: `Declared hosts are ${words.join('; ')}.`,
+    },
+  )
 }
 
 /** A longer time to connect also means a longer time to answer. */

@@ -22,3 +22,13 @@ it.each([
     `muster: ${join(directory, 'hosts.yaml')} does not declare ${keys}`,
   ])
 })
+
+it.each([['up'], ['down'], ['status']])('%s --on says that an area does not have the hosts', async (verb) => {
+  const hosts = 'n1: { transport: local }, n2: { transport: local }, n3: { transport: local }'
+  writeFileSync(join(directory, 'hosts.yaml'), `hosts: { ${hosts} }\ntrust: { mesh: 'n[2-3]' }\n`)
+  expect(await runMuster([verb, 'trust', '--on', 'n1'], { directory })).toEqual({
+    exitCode: 2,
+    output: '',
+    messages: 'muster: --on: hosts.yaml does not declare trust for n1\nDeclared hosts are trust: n[2-3].\n',
+  })
+})
