@@ -21,7 +21,7 @@ import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { askedOf } from '../../scheduler/jobs/engine-room.ts'
 import type { JobSpec, SilenceSpec } from '../../scheduler/jobs/job.ts'
 import { type Metric, parseMetric } from '../../scheduler/jobs/metric.ts'
-import { asHandedOver, bundleKey, handLinesOf } from '../../scheduler/jobs/orders.ts'
+import { asHandedOver, bundleKey, handLinesOf, isOwnVariable } from '../../scheduler/jobs/orders.ts'
 import { gangOf, onRing } from '../../scheduler/jobs/plan-jobs.ts'
 import { dijobOf } from '../../scheduler/launch/dijob.ts'
 import type { Launcher } from '../../scheduler/launch/launcher.ts'
@@ -209,7 +209,7 @@ export const submit: VerbCode = {
         .argument('[command...]', COMMAND_WORDS)
         .option(
           '--from <file>',
-          'submit one job for each line of this file, a command line for sh (-: stdin, as lines come)',
+          'submit one job for each line of this file, a command line for sh (-: stdin, as lines come); lines that begin with # are comments',
         )
         .option('--array <from-to>', 'submit one job for each number, and set MUSTER_ARRAY_INDEX to it')
         .addOption(
@@ -351,10 +351,18 @@ function specOf(
   if (words.every((word) => word.trim() === ''))
     throw new MusterError('usage', 'the command is empty', { hint: 'Is a variable not set?' })
   const own = words.length === 1 ? (words[0] as string) : words.map(shellQuote).join(' ')
+  const given = [
+    ...Object.keys(options.env).map((name) => ['--env', name] as const),
+    ...options.grid.map((text) => ['--grid', text.slice(0, text.indexOf('='))] as const),
+  ]
+  const taken = given.find(([, name]) => isOwnVariable(name))
+  if (taken !== undefined)
+    throw new MusterError('usage', `${taken.join(' ')}: Muster sets this variable itself`, {
+      hint: 'For another value, set it in the command.',
+    })
   const names = [
     ...variables,
-    ...Object.keys(options.env),
-    ...options.grid.map((text) => text.slice(0, text.indexOf('='))),
+    ...given.map(([, name]) => name),
     ...(options.array === undefined ? [] : ['MUSTER_ARRAY_INDEX']),
   ]
   const declared = sectionOf(inventory, envSection)
@@ -666,15 +674,18 @@ async function* linesOf(file: string, context: CliContext): AsyncGenerator<reado
       const parts = (rest + decoder.decode(piece as Uint8Array, { stream: true })).split('\n')
       rest = parts.pop() ?? ''
       if (rest.length > MOST_LINE_BYTES) throw new MusterError('usage', 'a line is longer than 1 MiB')
-      const lines = parts.filter((line) => line.trim() !== '')
+      const lines = parts.filter(isCommand)
       if (lines.length > 0) yield lines
     }
   } catch (error) {
     if (error instanceof MusterError) throw error
     throw new MusterError('usage', `cannot read ${printable(file)}: ${fileReason(error)}`)
   }
-  if (rest.trim() !== '') yield [rest]
+  if (isCommand(rest)) yield [rest]
 }
+
+/** A comment is no command for sh either: a job of it would be done without having run anything. */
+const isCommand = (line: string): boolean => /^\s*[^\s#]/.test(line)
 
 /** Those of `withRequest`, and the command. */
 type EditOptions = Partial<SubmitOptions> & { readonly command?: string }

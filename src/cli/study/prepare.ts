@@ -14,6 +14,7 @@ import { section } from '../../ops/env/section.ts'
 import { CHECKPOINT } from '../../scheduler/jobs/checkpoint.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import type { JobSpec } from '../../scheduler/jobs/job.ts'
+import { isOwnVariable } from '../../scheduler/jobs/orders.ts'
 import type { NewStudy } from '../../scheduler/jobs/study-rows.ts'
 import { askNext, METHODS } from '../../scheduler/study/ask.ts'
 import { samplerOf } from '../../scheduler/study/optuna.ts'
@@ -282,10 +283,10 @@ function checkKind(text: string): void {
 
 /** They would change how the command itself is found and run. */
 const RESERVED =
-  /^(MUSTER_.*|LD_.*|BASH.*|PATH|HOME|SHELL|SHELLOPTS|USER|LOGNAME|UID|EUID|PPID|PWD|OLDPWD|IFS|ENV|TMPDIR|(CUDA|ROCR|HIP)_VISIBLE_DEVICES|RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT)$/
+  /^(LD_.*|BASH.*|PATH|HOME|SHELL|SHELLOPTS|USER|LOGNAME|UID|EUID|PPID|PWD|OLDPWD|IFS|ENV|TMPDIR|(CUDA|ROCR|HIP)_VISIBLE_DEVICES)$/
 
 function checkNames({ parameters }: Space, { env }: SubmitOptions): void {
-  const wrong = parameters.find(({ name }) => RESERVED.test(name))
+  const wrong = parameters.find(({ name }) => isOwnVariable(name) || RESERVED.test(name))
   if (wrong !== undefined)
     throw new MusterError('usage', `--param ${wrong.name}: the job itself needs a variable of this name`, {
       hint: 'Choose another name.',

@@ -152,6 +152,18 @@ describe('muster job', () => {
   })
 
   test.each([
+    ['--env', 'RANK', 'RANK=7'],
+    ['--env', 'MASTER_PORT', 'MASTER_PORT='],
+    ['--env', 'MUSTER_JOB', 'MUSTER_JOB=1'],
+    ['--grid', 'LOCAL_RANK', 'LOCAL_RANK=0,1'],
+  ])('refuses %s %s, which Muster sets', async (option, name, text) => {
+    const words = `muster: ${option} ${name}: Muster sets this variable itself\nFor another value, set it in the command.\n`
+    const { exitCode, messages } = await job(['submit', option, text, '--', 'true'])
+    expect([exitCode, messages]).toEqual([2, words])
+    expect(await job(['submit', '--env', 'RANKS=7', '--', 'true'])).toMatchObject({ exitCode: 0, output: '1\n' })
+  })
+
+  test.each([
     ['no', 'there is no such directory on this machine'],
     ['hosts.yaml', 'it is not a directory'],
   ])('refuses --copy-dir %s before a host is asked', async (path, why) => {
@@ -279,7 +291,7 @@ describe('muster job', () => {
   test('submit --from: a job a line, wherever lines are cut; each number is printed', async () => {
     const { output, exitCode } = await job(
       ['submit', '--gpu', '0.5', '--from', '-'],
-      ['echo on', 'e\n\necho t', 'wo\necho three'],
+      ['echo on', 'e\n\n# a comment\necho t', 'wo\n  #\n \necho three\n# the last'],
     )
     expect([exitCode, output]).toEqual([0, '1\n2\n3\n'])
     using store = openStore()
