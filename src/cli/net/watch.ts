@@ -21,6 +21,7 @@ import { openOpsHosts } from '../connect/ops-hosts.ts'
 import { requireTerminal } from '../console/require-terminal.ts'
 import { signIn, terminalOf } from '../console/run-console.ts'
 import { writeEvent } from '../output/json-lines.ts'
+import { unwritten } from '../output/written-file.ts'
 import { createOwnMachine } from './own-machine.ts'
 
 type WatchCommandOptions = GlobalOptions & {
@@ -210,7 +211,7 @@ class SampleRecorder implements Disposable {
     try {
       this.#file = new RecordingFile(resolve(workingDirectory, path))
     } catch (error) {
-      throw new MusterError('usage', `--record ${printable(path)}: ${fileReason(error)}`)
+      throw unwritten(path, error)
     }
   }
 

@@ -18,6 +18,7 @@ it.each([
   [['--count', '1', '--speed', '3'], '--speed is only for --replay'],
   [['--replay', 'a.jsonl', '--record', 'b.jsonl'], '--replay and --record cannot be used together'],
   [['here', '--replay', 'a.jsonl'], '--replay shows the hosts of its recording'],
+  [['here', '--json', '--record', 'missing/a.jsonl'], 'cannot write missing/a.jsonl: there is no directory missing\n'],
   [['--replay', 'a.jsonl', '--json'], '--replay shows a recording on the screen'],
 ])('refuses %j, and says what to do', async (args, message) => {
   const { exitCode, messages } = await runMuster(['net', 'watch', ...args], { directory })
