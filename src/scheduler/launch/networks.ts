@@ -75,6 +75,13 @@ export function innerGang(gang: LaunchedGang): InnerGang | string {
     const words = gang.bundles.map(({ host }, index) => `${own[index] ? textOf(own[index]) : ''} on ${host}`)
     return `${card} is in different networks: ${words.join(', ')}`
   }
+  for (const [index, { host }] of gang.bundles.entries()) {
+    const address = own[index]?.address
+    const other = gang.bundles.find(
+      (each, at) => each.host !== host && (each.address === address || own[at]?.address === address),
+    )
+    if (other !== undefined) return `${host} gives ${address} as its address, which is also that of ${other.host}`
+  }
   const bundles = gang.bundles.map((bundle, index) => ({ ...bundle, address: own[index]?.address ?? bundle.address }))
   const network = within === undefined ? [...networks][0] : textOf(within)
   return { gang: { ...gang, bundles }, ...(network === undefined ? {} : { network }) }

@@ -117,6 +117,29 @@ torch = importlib.util.find_spec("torch")
 if torch and "local_addr" not in open(os.path.join(os.path.dirname(torch.origin), "distributed", "run.py")).read():
   print("name", socket.getfqdn(socket.gethostname()))`)}`
 
+/**
+ * Why a name is refused that a host gives as its own: the others turn it into its address. It is no name of another host, and
+ * nothing that may be an address (`167837697` and `0xa510001` are), or they would connect to that host instead of to another one.
+ */
+function refusedName({ bundles }: LaunchedGang): string | undefined {
+  for (const { host, said } of bundles) {
+    const name = said.name?.toLowerCase().replace(/\.$/, '')
+    if (name === undefined) continue
+    if (!/^[\w-]+(\.[\w-]+)*$/.test(name) || /(^|\.)(\d+|0x[\da-f]*)$/.test(name))
+      return `${host} calls itself ${said.name}, which is no host name`
+    const owner = bundles.find(
+      (other) => other.host !== host && [other.host, other.address].some((word) => word.toLowerCase() === name),
+    )
+    if (owner !== undefined) return `${host} calls itself ${said.name}, which names ${owner.host}`
+    const twin = bundles.find(
+      (other) => other.host !== host && other.said.name?.toLowerCase() === said.name?.toLowerCase(),
+    )
+    if (twin !== undefined)
+      return `${host} and ${twin.host} both call themselves ${said.name}; --elastic needs different names, or torch 2.0 or later`
+  }
+  return undefined
+}
+
 /** Lines for sh that turn the name of a host of the gang into its address. */
 function withAddress({ bundles }: LaunchedGang, command: string): string {
   const names = new Map(bundles.flatMap(({ said: { name }, address }) => (name === undefined ? [] : [[name, address]])))
@@ -130,15 +153,8 @@ function start(gang: LaunchedGang, bundle: number): LaunchStep {
   const line = agentLine(gang, bundle)
   if (request === undefined || line === undefined)
     return { kind: 'refuse', reason: `${bundles[0]?.host}: it told no port` }
-  const twice = bundles.find(
-    ({ said: { name }, host }) =>
-      name !== undefined && bundles.some((other) => other.said.name === name && other.host !== host),
-  )
-  if (twice !== undefined)
-    return {
-      kind: 'refuse',
-      reason: `several hosts call themselves ${twice.said.name}; --elastic needs different names, or torch 2.0 or later`,
-    }
+  const refused = refusedName(gang)
+  if (refused !== undefined) return { kind: 'refuse', reason: refused }
   const procs = procsOf(spec.options, request.gpuCount)
   // torchrun would let each of several ranks use one core.
   const threads = String(Math.max(1, Math.floor(request.cpuMilli / 1000 / procs)))

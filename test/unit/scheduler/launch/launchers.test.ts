@@ -146,8 +146,19 @@ describe('torchrun', () => {
     })
     expect(command('m1.lan')).toMatchObject({
       kind: 'refuse',
-      reason: expect.stringMatching(/call themselves m1\.lan;/),
+      reason: expect.stringMatching(/^m1 and m2 both call themselves m1\.lan;/),
     })
+    // They would send what is for another host of the gang to this one.
+    for (const [claim, why] of [
+      ['10.81.0.1', 'which is no host name'],
+      ['10.9', 'which is no host name'],
+      ['0xa510001', 'which is no host name'],
+      ['172818433', 'which is no host name'],
+      ['::1', 'which is no host name'],
+      ['m1', 'which names m1'],
+      ['M1.', 'which names m1'],
+    ] as const)
+      expect(command(claim)).toEqual({ kind: 'refuse', reason: `m2 calls itself ${claim}, ${why}` })
   })
 
   it('refuses hosts with different versions of Python', () => {

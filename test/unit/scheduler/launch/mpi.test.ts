@@ -154,6 +154,13 @@ describe('the network of mpi', () => {
     expect(reach).toMatchObject({ kind: 'ask', program: expect.stringMatching(/ m1 10\.9\.0\.1 46007$/) })
   })
 
+  it('is refused where a host gives the address of another one', () => {
+    for (const inet of ['10.9.1.1/24', '10.81.0.1/24'])
+      expect(mpi.next(gangOf([inner[0] ?? {}, { ...SECOND, inet }], { network: '10.0.0.0/8' }), 0)).toEqual(
+        refused(expect.stringMatching(/^m[12] gives 10\..* as its address, which is also that of m[12]$/)),
+      )
+  })
+
   it('is refused where a host told an address outside of it, or cards are in different ones', () => {
     expect(mpi.next(gangOf(inner, { network: '10.81.0.0/16' }), 1)).toEqual(
       refused('m1 told no address in 10.81.0.0/16'),
