@@ -10,7 +10,7 @@ import { kindOf, resultPaths } from '../../ops/net/kept-results.ts'
 import { concludeTest, nfsTest, pairTest, readTest } from '../../ops/net/kept-test.ts'
 import { iperfArea } from '../../ops/net/mesh/install-iperf.ts'
 import { concludeMesh, readKept } from '../../ops/net/mesh/kept-mesh.ts'
-import { inspectHost, measureMesh } from '../../ops/net/mesh/measure-mesh.ts'
+import { inspectHosts, measureMesh } from '../../ops/net/mesh/measure-mesh.ts'
 import { wayOf } from '../../ops/net/mesh/mesh-plan.ts'
 import { measureNfs, type NfsEvent, takeNfsEvent } from '../../ops/net/nfs/measure-nfs.ts'
 import { measurePair, type PairEvent } from '../../ops/net/pair/measure-pair.ts'
@@ -44,9 +44,8 @@ export function createConsoleNetTests(
   const endpointsOf = (names: readonly string[]) => names.flatMap((name) => fleet.endpoint(name) ?? [])
   return {
     meshOptions: (words, names) =>
-      meshOptionsOf(onlyOptions<MeshLinkOptions>(words, addMeshOptions), endpointsOf(names)),
-    survey: async (order, signal) =>
-      await Promise.all(order.hosts.map((name) => inspectHost(name, order.options, { hosts, signal }))),
+      meshOptionsOf(onlyOptions<MeshLinkOptions>(words, addMeshOptions), endpointsOf(names), connections.inventory),
+    survey: async (order, signal) => await inspectHosts(order.hosts, order.options, { hosts, signal }),
     async installIperf({ hosts: names, options: { tool = 'iperf3' } }, signal, handlers) {
       if (tool === 'ssh') throw new MusterError('usage', 'ssh measures without iperf')
       const files = new Set(endpointsOf(names).map(({ passwordScope = '' }) => passwordScope))
@@ -69,7 +68,7 @@ export function createConsoleNetTests(
       return { report, ...concludeMesh(environment, report, wayOf(options), now(), place) }
     },
     pairOptions: (words, names) =>
-      pairOptionsOf(onlyOptions<PairLinkOptions>(words, addPairOptions), endpointsOf(names)),
+      pairOptionsOf(onlyOptions<PairLinkOptions>(words, addPairOptions), endpointsOf(names), connections.inventory),
     async measurePair(record, options, signal, changed) {
       const onEvent = (event: PairEvent): void => {
         takePairEvent(record, event)

@@ -66,10 +66,10 @@ Exit codes: 0 all measured, 1 a link could not be measured or a file not written
 `,
   async run(target: string | undefined, options: MeshCommandOptions, context: CliContext) {
     for (const path of [options.csv, options.svg]) if (path !== undefined) checkWritable(path, context)
-    const { hosts, endpoints } = await selectEndpoints(target, options, context)
+    const { inventory, hosts, endpoints } = await selectEndpoints(target, options, context)
     const names = endpoints.map(({ host }) => host)
     if (names.length < 2) throw new MusterError('usage', 'a measurement needs two or more hosts')
-    const meshOptions = meshOptionsOf(options, endpoints)
+    const meshOptions = meshOptionsOf(options, endpoints, inventory)
     using screen = new MeshScreen(options, context)
     using opened = openOpsHosts(endpoints, options, context, screen.quietly(new TtyDialog()))
     let installed: number = EXIT.ok
@@ -179,7 +179,7 @@ class MeshScreen implements Disposable {
   event(event: MeshEvent): void {
     if (this.#options.json === true) this.#json(event)
     switch (event.type) {
-      case 'host':
+      case 'examined':
         this.#hosts += 1
         break
       case 'ping':

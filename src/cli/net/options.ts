@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { defined } from '../../base/defined.ts'
 import type { Endpoint } from '../../inventory/host.ts'
+import type { Inventory } from '../../inventory/inventory.ts'
 import { parseNetwork } from '../../ops/net/mesh/host-facts.ts'
 import type { NetTool } from '../../ops/net/mesh/link.ts'
 import type { MeshOptions } from '../../ops/net/mesh/measure-mesh.ts'
@@ -38,12 +39,20 @@ function addLinkOptions(command: Command, defaultSeconds: number, tools: readonl
 }
 
 /** As `measureMesh` and `measurePair` take them. */
-function measurementOf<Tool extends NetTool>(options: LinkOptions<Tool>, endpoints: readonly Endpoint[]) {
+function measurementOf<Tool extends NetTool>(
+  options: LinkOptions<Tool>,
+  endpoints: readonly Endpoint[],
+  { hosts }: Pick<Inventory, 'hosts'>,
+) {
   const { time, parallelStreams, ports: range, udp, interface: card, network: cidr, tool } = options
   return {
     seconds: time,
     streams: parallelStreams,
     isThisMachineOnly: endpoints.every(({ transport }) => transport === 'local'),
+    declared: new Map([
+      ...hosts.map(({ name, address = name }) => [name, address] as const),
+      ...endpoints.map(({ host, address }) => [host, address] as const),
+    ]),
     ports: range,
     ...defined({ udpBitsPerSecond: udp, interface: card, network: cidr, tool }),
   }
@@ -57,10 +66,14 @@ export function addMeshOptions(command: Command): Command {
     .option('--bidirectional', 'measure both directions of a pair at the same time')
 }
 
-export function meshOptionsOf(options: MeshLinkOptions, endpoints: readonly Endpoint[]): MeshOptions {
+export function meshOptionsOf(
+  options: MeshLinkOptions,
+  endpoints: readonly Endpoint[],
+  inventory: Pick<Inventory, 'hosts'>,
+): MeshOptions {
   const byName = new Map(endpoints.map((endpoint) => [endpoint.host, endpoint]))
   return {
-    ...measurementOf(options, endpoints),
+    ...measurementOf(options, endpoints, inventory),
     isSerial: options.serial === true,
     isBidirectional: options.bidirectional === true,
     sshTarget: (host) => ({ user: byName.get(host)?.user ?? '', port: byName.get(host)?.port ?? 22 }),
@@ -75,8 +88,12 @@ export const addPairOptions = (command: Command): Command =>
     'measure from the first host to the second only',
   )
 
-export const pairOptionsOf = (options: PairLinkOptions, endpoints: readonly Endpoint[]): PairOptions => ({
-  ...measurementOf(options, endpoints),
+export const pairOptionsOf = (
+  options: PairLinkOptions,
+  endpoints: readonly Endpoint[],
+  inventory: Pick<Inventory, 'hosts'>,
+): PairOptions => ({
+  ...measurementOf(options, endpoints, inventory),
   isOneWay: options.oneWay === true,
 })
 

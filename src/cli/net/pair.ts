@@ -34,7 +34,7 @@ async function netPair(
   options: PairLinkOptions,
   context: CliContext,
 ): Promise<number> {
-  const { endpoints } = await selectEndpoints(names.join(','), options, context)
+  const { inventory, endpoints } = await selectEndpoints(names.join(','), options, context)
   const [first, second] = endpoints.map(({ host }) => host)
   if (first === undefined || second === undefined || endpoints.length !== 2) {
     throw new MusterError('usage', `this is not a pair of hosts: ${printable(names.join(' and '))}`)
@@ -48,7 +48,7 @@ async function netPair(
   // In the order of the command line, not of the inventory.
   const [from, to] = first === names[1] ? [second, first] : [first, second]
   const record = newPairRecord(from, to)
-  const pairOptions = pairOptionsOf(options, endpoints)
+  const pairOptions = pairOptionsOf(options, endpoints, inventory)
   const measure = async (onEvent: (event: PairEvent) => void): Promise<TestConclusion> => {
     await measurePair(from, to, pairOptions, {
       hosts: opened.hosts,

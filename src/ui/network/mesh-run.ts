@@ -130,6 +130,7 @@ export function takeEvent(run: MeshRun, event: MeshEvent, nowMs: number): MeshRu
     }
     case 'link':
       return { ...run, links: [...run.links, event.link] }
+    case 'examined':
     case 'port-taken':
       return run
   }

@@ -116,6 +116,7 @@ function answerTo(script: string, choice: Choice, tool: string): Buffer {
 const NAMES = ['m1', 'm2', 'm3']
 const OPTIONS: Omit<MeshOptions, 'tool'> = {
   ...{ seconds: 1, streams: 1, isSerial: false, isBidirectional: false, isThisMachineOnly: false },
+  declared: new Map(NAMES.map((name) => [name, `10.0.0.${name.slice(1)}`])),
   ...{ ports: { first: 5301, last: 5303 }, sshTarget: () => ({ user: 'ada', port: 22 }) },
 }
 

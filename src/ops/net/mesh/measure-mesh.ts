@@ -7,6 +7,7 @@ import { defined } from '../../../base/defined.ts'
 import { formatBitRate } from '../../../base/format-bit-rate.ts'
 import type { OpsHosts, ScriptResult } from '../../kernel/host-port.ts'
 import { formatOutcome } from '../../run/outcome.ts'
+import { isDeclared, refusedClaims } from './claims.ts'
 import {
   type AddressWish,
   type ChosenAddress,
@@ -34,8 +35,10 @@ import {
   clientScript,
   limitSeconds,
   type PingResult,
+  PROBE_S,
   parsePings,
   pingScript,
+  probeScript,
   type SshTarget,
   serverScript,
   serverSeconds,
@@ -49,9 +52,14 @@ const GUESSED_OVERHEAD_MS = 400
 /** How long a server may take to print its report and end after its client. */
 const SERVER_END_MS = 4_000
 
+export type InspectOptions = AddressWish & {
+  /** Of each host of the inventory: where hosts.yaml or ssh_config says that it is, an address or a name. */
+  readonly declared: ReadonlyMap<string, string>
+}
+
 export type MeshOptions = MeasureOptions &
   SlotOptions &
-  AddressWish & {
+  InspectOptions & {
     /** Undefined: the best that both ends have. */
     readonly tool?: NetTool
     /** Where servers may listen, both included. */
@@ -60,7 +68,13 @@ export type MeshOptions = MeasureOptions &
     sshTarget(host: string): Omit<SshTarget, 'address'>
   }
 
-export type ReadyHost = { readonly name: string; readonly facts: MeshFacts; readonly place: ChosenAddress }
+/** `isOwnWord`: it alone gives its address; another one, or only a name, is declared for it. */
+export type ReadyHost = {
+  readonly name: string
+  readonly facts: MeshFacts
+  readonly place: ChosenAddress
+  readonly isOwnWord?: boolean
+}
 
 export type MeshHost =
   | ReadyHost
@@ -72,6 +86,8 @@ export type MeshHost =
     }
 
 export type MeshEvent =
+  /** It has answered, or cannot be reached. */
+  | { readonly type: 'examined'; readonly host: string }
   | { readonly type: 'host'; readonly host: MeshHost }
   | { readonly type: 'ping'; readonly ping: PingResult }
   | { readonly type: 'slot'; readonly index: number; readonly count: number; readonly remainingMs: number }
@@ -125,13 +141,9 @@ class Mesh {
 
   async run(names: readonly string[]): Promise<MeshReport> {
     const { onEvent, signal } = this.#context
-    const inspected = await Promise.all(
-      names.map(async (name) => {
-        const host = await inspectHost(name, this.#options, this.#context)
-        onEvent({ type: 'host', host })
-        return host
-      }),
-    )
+    const onExamined = (host: string) => onEvent({ type: 'examined', host })
+    const inspected = await inspectHosts(names, this.#options, this.#context, onExamined)
+    for (const host of inspected) onEvent({ type: 'host', host })
     this.#hosts = new Map(inspected.map((host) => [host.name, host]))
     const pings = signal.aborted ? [] : (await Promise.all(inspected.map((host) => this.#ping(host)))).flat()
     const links = await this.#measure(slotsOf(names, this.#options))
@@ -203,6 +215,8 @@ class Mesh {
     if (tool === 'ssh') return ready
     const { hosts, signal, clock, onEvent } = this.#context
     const start = (this.#ports.get(pair.to) ?? this.#options.ports.first) - this.#options.ports.first
+    const unproven = await probeAddress(tool, from, to, { ...this.#options, start }, this.#context)
+    if (unproven !== undefined) return { pair, ...unproven }
     const server = await startServer(hosts, {
       host: pair.to,
       ...serverOptions(tool, to, start, this.#options),
@@ -263,7 +277,7 @@ class Mesh {
         ? parseIperf3(text(result), { text: served?.text ?? '', isUdp })
         : parseIperf2(`${stdout}\n${stderr}`, served?.text ?? '', isUdp)
     if (parsed.kind === 'measured') return { kind: 'measured', tool, ...parsed.measured }
-    return explainFailure(parsed, pair, { port: server?.port ?? 0, tool, end: served })
+    return explainFailure(parsed, { from: pair.from, to }, { port: server?.port ?? 0, tool, end: served })
   }
 }
 
@@ -275,10 +289,64 @@ function plausible(outcome: LinkOutcome): LinkOutcome {
   return failed('broken', `the reported ${formatBitRate(outcome.bitsPerSecond)} cannot be true`)
 }
 
-/** Its programs and addresses, or why it cannot be measured. */
-export async function inspectHost(
+const NO_ANSWER = 'no answer to a probe'
+
+/**
+ * iperf 2 sends UDP without a handshake. So where an address is the host's own word, a few packets go first, and an iperf server
+ * there has to answer the sender. Undefined: it does, or this is not needed.
+ */
+export async function probeAddress(
+  tool: NetTool,
+  from: ReadyHost,
+  to: ReadyHost,
+  options: MeasureOptions & Pick<MeshOptions, 'ports'> & { readonly start: number },
+  { hosts, signal, clock }: Omit<MeshContext, 'onEvent'>,
+): Promise<Extract<LinkOutcome, { kind: 'failed' }> | undefined> {
+  if (tool !== 'iperf2' || options.udpBitsPerSecond === undefined || to.isOwnWord !== true) return undefined
+  // By itself: a server of 2.1.8 that has served one client often sends the next one no report.
+  const own = serverOptions(tool, to, options.start, options)
+  const server = await startServer(hosts, { host: to.name, ...own, signal, clock, onTaken() {} })
+  if (signal.aborted) return CANCELLED
+  if (server.kind === 'failed') return failed(server.isAway ? 'away' : 'no-server', `${to.name}: ${server.reason}`)
+  const { port } = server
+  const place = { address: to.place.address, port, ownAddress: from.place.address, facts: from.facts }
+  const result = await hosts.exec(from.name, probeScript(place), { timeoutMs: 2 * PROBE_S * 1000, signal })
+  server.stop()
+  const end = await server.ended
+  if (signal.aborted) return CANCELLED
+  if (result.outcome.kind === 'unreachable') return failed('away', `${from.name}: ${result.outcome.reason}`)
+  const parsed = parseIperf2(text(result), '', true)
+  if (parsed.kind === 'measured') return undefined
+  const failure = parsed.saidBy === undefined ? { reason: NO_ANSWER } : parsed
+  return explainFailure(failure, { from: from.name, to }, { port, tool, end })
+}
+
+/** Their programs and addresses, or why they cannot be measured. */
+export async function inspectHosts(
+  names: readonly string[],
+  options: InspectOptions,
+  context: Pick<MeshContext, 'hosts' | 'signal'>,
+  onExamined: (name: string) => void = () => {},
+): Promise<readonly MeshHost[]> {
+  const hosts = await Promise.all(
+    names.map(async (name) => {
+      const host = await inspectHost(name, options, context)
+      onExamined(name)
+      return host
+    }),
+  )
+  if (options.isThisMachineOnly) return hosts
+  const claims = hosts.flatMap((host) => ('facts' in host ? [{ name: host.name, address: host.place.address }] : []))
+  const refused = refusedClaims(claims, options.declared)
+  return hosts.map((host) => {
+    const reason = refused.get(host.name)
+    return reason === undefined ? host : { name: host.name, cause: 'no-address', reason }
+  })
+}
+
+async function inspectHost(
   name: string,
-  wish: AddressWish,
+  options: InspectOptions,
   { hosts, signal }: Pick<MeshContext, 'hosts' | 'signal'>,
 ): Promise<MeshHost> {
   const result = await hosts.exec(name, MESH_FACTS, { timeoutMs: FACTS_TIMEOUT_MS, signal })
@@ -289,8 +357,10 @@ export async function inspectHost(
     return { name, cause: 'away', reason, isRefused: outcome.kind === 'refused' }
   }
   const facts = parseMeshFacts(Buffer.from(stdout).toString())
-  const place = chooseAddress(facts, wish)
-  return 'reason' in place ? { name, cause: 'no-address', reason: place.reason } : { name, facts, place }
+  const place = chooseAddress(facts, options)
+  if ('reason' in place) return { name, cause: 'no-address', reason: place.reason }
+  const isOwnWord = !options.isThisMachineOnly && !isDeclared({ name, address: place.address }, options.declared)
+  return { name, facts, place, isOwnWord }
 }
 
 /** stdout, or stderr if stdout is blank. */
@@ -342,26 +412,32 @@ export function remainingOf(
 /** Explains messages of iperf and of the kernel. `end`: of the server, which Muster stops after the client has failed. */
 export function explainFailure(
   { reason, saidBy }: IperfFailure,
-  { from, to }: OrderedPair,
+  {
+    from,
+    to: { name: to, place, isOwnWord = false },
+  }: { readonly from: string; readonly to: Omit<ReadyHost, 'facts'> },
   {
     port,
     tool,
     end,
   }: { readonly port: number; readonly tool: Exclude<NetTool, 'ssh'>; readonly end?: ServerEnd | undefined },
-): LinkOutcome {
+): ReturnType<typeof failed> {
   const program = tool === 'iperf2' ? 'iperf' : tool
   const said = saidBy === undefined ? reason : `${saidBy === 'client' ? from : to}'s ${program} said: “${reason}”`
-  if (/timed out|in progress|no route|unreachable/i.test(reason)) {
-    return failed(
-      'no-answer',
-      `${to} listens on port ${port}, but nothing from ${from} arrives: a firewall drops it, or there is no route (${said})`,
-    )
+  const { address } = place
+  const subject = isOwnWord ? `${to}, which gives ${address} as its address,` : `${to} (${address})`
+  const listens = `${subject} says that it listens on port ${port}`
+  if (/timed out|in progress|no route|unreachable/i.test(reason) || reason === NO_ANSWER) {
+    const why = `a firewall drops it, or there is no route${isOwnWord ? ', or the address is wrong' : ''}`
+    return failed('no-answer', `${listens}, but nothing from ${from} arrives: ${why} (${said})`)
   }
   if (/refused/i.test(reason) && end?.result.outcome.kind === 'exit') {
-    return failed('no-server', `${to}'s server on port ${port} ended before ${from} connected (${said})`)
+    return failed('no-server', `${to}'s server on port ${port} ended before ${from} connected to ${address} (${said})`)
   }
   if (/refused|prohibited|reset/i.test(reason)) {
-    return failed('refused', `${to} refuses ${from} on port ${port}, where a server listens: a firewall (${said})`)
+    // Where the address may be another host's, nothing is known of a firewall.
+    const why = isOwnWord ? '' : ': a firewall may reject it'
+    return failed('refused', `${listens}, but ${address} refuses ${from}${why} (${said})`)
   }
   return failed('broken', said)
 }

@@ -10,6 +10,8 @@ export const CONNECT_S = 3
 /** Added to the time of the measurement: for the client to connect and for both to end. */
 const SLACK_S = 20
 
+export const PROBE_S = 10
+
 const PATHS = 'export LC_ALL=C PATH="$PATH:/usr/local/bin:/usr/sbin:/sbin"'
 
 export function limitSeconds({ seconds }: MeasureOptions): number {
@@ -49,6 +51,13 @@ export function clientScript(tool: Exclude<NetTool, 'ssh'>, place: ClientAddress
   if (tool === 'iperf3')
     return `${PATHS}\nexec ${limit}iperf3 ${to}${udp} -i 0 -J --connect-timeout ${CONNECT_S * 1000}`
   return `${PATHS}\nexec ${limit}iperf ${to}${udp}${isIPv6(address) ? ' -V' : ''} -e -f b`
+}
+
+/** A few packets of iperf 2 over UDP; the answer of the server takes milliseconds, and its absence some seconds. */
+export function probeScript({ address, port, ownAddress, facts }: ClientAddresses): string {
+  const to = `-c ${shellQuote(address)} -p ${port} -B ${shellQuote(ownAddress)}${isIPv6(address) ? ' -V' : ''}`
+  // With smaller packets the server of 2.1.8 aborts; the client never ends with -n below their size.
+  return `${PATHS}\nexec ${limited(facts, PROBE_S)}iperf ${to} -u -l 1470 -n 1470 -f b 2>&1`
 }
 
 export type SshTarget = { readonly user: string; readonly address: string; readonly port: number }

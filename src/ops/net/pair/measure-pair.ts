@@ -4,13 +4,14 @@ import { shellQuote } from '../../../base/shell-quote.ts'
 import { reasonOfResult, type ScriptResult } from '../../kernel/host-port.ts'
 import { formatOutcome } from '../../run/outcome.ts'
 import { amountOf } from '../amount.ts'
-import type { AddressWish } from '../mesh/host-facts.ts'
 import type { MeasureOptions, NetTool, OrderedPair } from '../mesh/link.ts'
 import {
   chooseTool,
   explainFailure,
-  inspectHost,
+  type InspectOptions,
+  inspectHosts,
   type MeshContext,
+  probeAddress,
   type ReadyHost,
   serverOptions,
 } from '../mesh/measure-mesh.ts'
@@ -22,7 +23,7 @@ import { startServer } from '../mesh/server.ts'
 const MOST_RATES = 3_600
 
 export type PairOptions = MeasureOptions &
-  AddressWish & {
+  InspectOptions & {
     readonly tool?: Exclude<NetTool, 'ssh'>
     readonly ports: { readonly first: number; readonly last: number }
     /** From the first to the second only. */
@@ -43,13 +44,13 @@ export async function measurePair(
   options: PairOptions,
   context: PairContext,
 ): Promise<void> {
-  const [one, other] = await Promise.all([inspectHost(first, options, context), inspectHost(second, options, context)])
+  const [one, other] = await inspectHosts([first, second], options, context)
   for (const host of [one, other]) {
-    if ('facts' in host) continue
+    if (host === undefined || 'facts' in host) continue
     const reason = `${host.name}: ${host.reason}`
     context.onEvent({ type: 'failed', from: first, to: second, isAway: host.cause === 'away', reason })
   }
-  if (!('facts' in one) || !('facts' in other)) return
+  if (one === undefined || other === undefined || !('facts' in one) || !('facts' in other)) return
   const pinging = new AbortController()
   const ping = pingAlong(one, other, options, { ...context, signal: AbortSignal.any([context.signal, pinging.signal]) })
   const ways = options.isOneWay
@@ -74,6 +75,8 @@ async function measureWay(from: ReadyHost, to: ReadyHost, options: PairOptions, 
   const { first, last } = options.ports
   // Two hosts may be one machine, where iperf 2 listens twice on a port of UDP.
   const start = from.name < to.name ? 0 : Math.floor((last - first + 1) / 2)
+  const unproven = await probeAddress(tool, from, to, { ...options, start }, context)
+  if (unproven !== undefined) return signal.aborted ? undefined : fail(unproven.reason, unproven.cause === 'away')
   const server = await startServer(hosts, {
     host: pair.to,
     ...serverOptions(tool, to, start, { ...options, isLive: true }),
@@ -101,8 +104,8 @@ async function measureWay(from: ReadyHost, to: ReadyHost, options: PairOptions, 
   const end = await server.ended
   const failure = signal.aborted ? undefined : failureOf(result, tool)
   if (failure === undefined) return
-  const explained = explainFailure(failure, pair, { port: server.port, tool, end })
-  fail(explained.kind === 'failed' ? explained.reason : failure.reason, result.outcome.kind === 'unreachable')
+  const explained = explainFailure(failure, { from: from.name, to }, { port: server.port, tool, end })
+  fail(explained.reason, result.outcome.kind === 'unreachable')
 }
 
 /** Undefined: it went well. */

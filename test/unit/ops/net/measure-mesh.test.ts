@@ -19,6 +19,7 @@ async function measure(away: ReadonlySet<string>, signal = new AbortController()
     NAMES,
     {
       ...{ seconds: 1, streams: 1, isSerial: false, isBidirectional: false, isThisMachineOnly: false, tool: 'ssh' },
+      declared: new Map(),
       ...{ ports: { first: 5301, last: 5303 }, sshTarget: () => ({ user: 'ada', port: 22 }) },
     },
     { hosts, signal, clock: new ManualClock(), onEvent: (event) => void events.push(event) },

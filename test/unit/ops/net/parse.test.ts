@@ -119,7 +119,7 @@ describe('the result of iperf2', () => {
 })
 
 describe('why a link was not measured', () => {
-  const pair = { from: 'm1', to: 'm2' }
+  const pair = { from: 'm1', to: { name: 'm2', place: { address: '10.81.0.2' } } }
   it.each([
     ['unable to connect to server: Connection timed out', 'no-answer'],
     ['unable to connect to server: Operation now in progress', 'no-answer'],
@@ -141,12 +141,33 @@ describe('why a link was not measured', () => {
       return explainFailure(failure, pair, { port: 5301, tool: 'iperf3', end })
     }
     const reason =
-      "m2's server on port 5301 ended before m1 connected (m1's iperf3 said: “unable to connect to server: Connection refused”)"
+      "m2's server on port 5301 ended before m1 connected to 10.81.0.2 (m1's iperf3 said: “unable to connect to server: Connection refused”)"
     expect(endOf({ kind: 'exit', code: 0 })).toEqual({ kind: 'failed', cause: 'no-server', reason })
     expect(endOf({ kind: 'cancelled' })).toMatchObject({
       cause: 'refused',
       reason: expect.stringContaining('firewall'),
     })
+  })
+
+  it('names the address, and blames no firewall where the host alone says that it is its own', () => {
+    const reasonOf = (reason: string, isOwnWord: boolean) => {
+      const outcome = explainFailure(
+        { reason },
+        { ...pair, to: { ...pair.to, isOwnWord } },
+        { port: 5301, tool: 'iperf2' },
+      )
+      return outcome.kind === 'failed' ? outcome.reason : ''
+    }
+    const listens = 'says that it listens on port 5301, but'
+    const claims = `m2, which gives 10.81.0.2 as its address, ${listens}`
+    expect(reasonOf('Connection refused', true)).toBe(`${claims} 10.81.0.2 refuses m1 (Connection refused)`)
+    expect(reasonOf('Connection refused', false)).toBe(
+      `m2 (10.81.0.2) ${listens} 10.81.0.2 refuses m1: a firewall may reject it (Connection refused)`,
+    )
+    const why = 'a firewall drops it, or there is no route, or the address is wrong'
+    expect(reasonOf('no answer to a probe', true)).toBe(
+      `${claims} nothing from m1 arrives: ${why} (no answer to a probe)`,
+    )
   })
 
   it("is told in a program's own words only with whose they are", () => {

@@ -129,6 +129,7 @@ export const idleNetTests: NetTestsPort = {
     isSerial: false,
     isBidirectional: false,
     isThisMachineOnly: false,
+    declared: new Map(),
     ports: { first: 5301, last: 5399 },
     sshTarget: () => ({ user: '', port: 22 }),
   }),
@@ -145,6 +146,7 @@ export const idleNetTests: NetTestsPort = {
     streams: 1,
     isOneWay: false,
     isThisMachineOnly: false,
+    declared: new Map(),
     ports: { first: 5301, last: 5399 },
   }),
   measurePair: async (record) => ({
