@@ -434,7 +434,11 @@ export class JobsPage implements Page {
     table: () => this.#openTable(),
     members: () => this.#openTable(),
     log: () => this.#openLog({}),
-    'member-log': () => this.#openLog({ member: this.#chosenMember }),
+    'member-log': () => {
+      const member = this.#chosenMember
+      if (member === undefined) this.#context.notice('no job is selected: Esc clears the filter', 'warning')
+      else this.#openLog({ member })
+    },
     'log-rank': () => this.#stepRank(1),
     'log-rank-before': () => this.#stepRank(-1),
     'from-log': () => this.#choose({ isLogOpen: false }),
@@ -501,9 +505,16 @@ export class JobsPage implements Page {
     return member >= first && member < first + count ? member : undefined
   }
 
-  /** In an open table. */
+  /** In an open table: the chosen row, or the first one where a filter hides that. */
   get #chosenMember(): number | undefined {
-    return this.#member ?? this.#sweepRows[0]?.id
+    return this.#sweep === undefined ? this.#member : this.#memberOf(this.#sweepRows)
+  }
+
+  #memberOf(rows: readonly TableRow[]): number | undefined {
+    const member = this.#member
+    // The job whose log is open stays the same.
+    const isThere = this.#view.isLogOpen || rows.some(({ id }) => id === member)
+    return isThere ? member : rows[0]?.id
   }
 
   #move(by: number): void {
@@ -635,13 +646,11 @@ export class JobsPage implements Page {
     const reading = this.#readings
     const line = this.#chosen
     const { isTableOpen, ranks, study } = this.#view
-    const member = this.#member
     const studyId = study?.id ?? line?.study?.study.id
     const studied = studyId === undefined ? undefined : await this.#readStudy(studyId)
     const sweep = line && isTableOpen ? await this.#readSweep(line) : undefined
-    const best = member === undefined && sweep ? shownMembers(this.#context.state, sweep)[0]?.id : undefined
-    const own =
-      studyId === undefined ? line && (member ?? best ?? (await this.#jobToShow(line))) : this.#study.jobToShow()
+    const member = sweep === undefined ? this.#member : this.#memberOf(shownMembers(this.#context.state, sweep))
+    const own = studyId === undefined ? line && (member ?? (await this.#jobToShow(line))) : this.#study.jobToShow()
     const id = ranks?.job ?? own
     const details = id === undefined ? undefined : await this.#jobs.details(id)
     if (reading !== this.#readings || this.#isDisposed) return
@@ -715,6 +724,8 @@ export class JobsPage implements Page {
     // Jobs that come meanwhile must not take its place.
     if (ranks === undefined && study === undefined) this.#watch.set({ spec: line.spec })
     const only = ranks?.job ?? (isTableOpen ? this.#chosenMember : undefined)
+    if (isTableOpen && only === undefined)
+      return this.#context.notice('no job is selected: Esc clears the filter', 'warning')
     const members = await this.#jobs.members(line.spec, CHANGED_KINDS[action])
     const retried = action === 'retry' && line.study ? await this.#failedOf(line.study.study.id) : undefined
     const ids = members.filter((id) => (only === undefined || id === only) && retried?.has(id) !== false)

@@ -114,9 +114,9 @@ export class InputDecoder {
     const rest = all.subarray(step.length)
     if (isPasteStart(all, step.length)) this.#paste = []
     else {
-      const raw = all.subarray(cut.length, step.length)
-      const late = step.event.type === 'report' ? { ...step.event, raw } : { ...step.event, raw, isLate: true }
-      return [late, ...this.#run(rest, false)]
+      const event = { ...step.event, raw: all.subarray(cut.length, step.length) }
+      const isAnswer = event.type === 'report' && /[=>?]/.test(String.fromCharCode(all[2] ?? 0))
+      return [isAnswer ? event : late(event), ...this.#run(rest, false)]
     }
     return this.#run(rest, false)
   }
@@ -136,11 +136,13 @@ export class InputDecoder {
    * terminal that has clearly started: its rest, however late, must not be typed into hosts.
    */
   flush(): InputEvent[] {
-    const waiting = this.#paste === undefined ? this.#pending : Buffer.alloc(0)
+    const cut = this.#cut
+    const waiting = this.#paste === undefined ? Buffer.concat([cut, this.#pending]) : Buffer.alloc(0)
     this.forgetCut()
     const events = this.#run(new Uint8Array(), true)
-    if (this.#pending.length === 0 && /^\x1b[[O]?$/.test(waiting.toString('latin1'))) this.#cut = waiting
-    return events
+    if (this.#pending.length > 0 || !BEGINNING.test(waiting.toString('latin1'))) return events
+    this.#cut = waiting
+    return cut.length === 0 ? events : events.map(late)
   }
 
   #run(chunk: Uint8Array, isFinal: boolean): InputEvent[] {
@@ -182,6 +184,15 @@ export class InputDecoder {
     })
     return bytes.subarray(end + PASTE_END.length)
   }
+}
+
+/** Of a key in any number of pieces. */
+const BEGINNING = /^\x1b(O|\[[\d;:<]{0,60})?$/
+
+function late(event: InputEvent): InputEvent {
+  if (event.type === 'mouse' || event.type === 'key') return { ...event, isLate: true }
+  // Perhaps somebody typed it.
+  return event.type === 'paste' ? event : { type: 'key', key: { ...plain, name: '' }, raw: event.raw, isLate: true }
 }
 
 const isPasteStart = (bytes: Buffer, length: number): boolean =>

@@ -232,7 +232,7 @@ export class ResultsView implements NetworkView {
     const read = (from: string | undefined): KeptMesh | KeptTest | undefined => {
       const kept = from === undefined ? undefined : this.#port.readKept(from)
       if (from !== undefined && kept === undefined)
-        this.#context.notice(`cannot read ${printable(from)}: it is damaged, or of a later version`, 'error')
+        this.#context.notice(`cannot be read, as it is damaged or of a later version: ${printable(from)}`, 'error')
       return kept
     }
     const [kept, older] = [read(path), read(olderPath)]

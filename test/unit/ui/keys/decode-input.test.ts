@@ -81,10 +81,21 @@ describe('keys', () => {
     expect(type('\x1b')).toEqual(['Esc'])
     expect(decoder.push(Buffer.from('['))).toEqual([])
     expect(type('A')).toEqual(['Up late'])
-    // As in vi.
-    for (const text of ['O', '[', 'x', 'ok', '\x1b', ':w\r']) {
+    for (const pieces of ['[ A', 'O A', '[ 5 ~', '[ 1 ;5 C', '[5 ~']) {
       expect(type('\x1b')).toEqual(['Esc'])
-      expect(type(text)).toEqual(labels(text))
+      for (const piece of pieces.split(' ')) for (const label of type(piece)) expect(label).toMatch(/ late$/)
+      expect(decoder.hasCut).toBe(false)
+    }
+    // As in vi: whatever may be the rest of a key is there as it was typed.
+    for (const text of ['O', '[', 'x', 'ok', '\x1b', ':w\r', '[ x', '[ < x', '[ [', 'O k']) {
+      expect(type('\x1b')).toEqual(['Esc'])
+      const typed = text.split(' ').flatMap((piece) => {
+        const pushed = decoder.push(Buffer.from(piece))
+        return [...pushed, ...(decoder.isWaiting ? decoder.flush() : [])]
+      })
+      expect(typed.every(({ type: own }) => own === 'key')).toBe(true)
+      expect(Buffer.concat(typed.map(({ raw }) => raw)).toString()).toBe(text.replaceAll(' ', ''))
+      decoder.forgetCut()
     }
     expect(type('\x1b')).toEqual(['Esc'])
     decoder.forgetCut()
