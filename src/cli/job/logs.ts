@@ -208,7 +208,8 @@ async function printOne(
   const [only, ...others] = output.places
   const words = only && others.length === 0 ? placeWords(rank, only) : undefined
   if (words !== undefined && !options.json) context.stderr.write(`muster: ${words}\n`)
-  let last = others.length === 0 ? only : undefined
+  // Where the launcher chose the ranks, the host is only its own word for it: it is named, and its lines are told apart from Muster's.
+  let last = others.length === 0 && only?.isClaimed !== true ? only : undefined
   let isLineEnded = true
   let hasHeads = false
   const write = (from: RankPlace, name: string, text: string) => {

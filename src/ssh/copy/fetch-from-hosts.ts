@@ -417,9 +417,12 @@ type RemoteListing = {
 
 /** Entries. */
 const STEP = 1024
+/** PATH_MAX: no file can be opened by a longer name. */
+const MOST_NAME = 4096
 
+/** Bounded, as it is tried for each name, and a host may answer any text. Sizes and times are 64-bit numbers. */
 const FACTS =
-  /(?<mode>[0-9a-f]+):(?<size>\d+):(?<time>-?\d+)(?:[.,](?<fraction>\d{1,9}))?:(?<blocks>\d+):(?<uid>\d+):(?<gid>\d+):/iy
+  /(?<mode>[0-9a-f]{1,8}):(?<size>\d{1,19}):(?<time>-?\d{1,19})(?:[.,](?<fraction>\d{1,9}))?:(?<blocks>\d{1,19}):(?<uid>\d{1,10}):(?<gid>\d{1,10}):/iy
 /** By the upper bits of st_mode (inode(7)): S_IFDIR, S_IFREG, S_IFLNK. */
 const KINDS: Readonly<Record<number, RemoteEntry['kind']>> = { 4: 'directory', 8: 'file', 10: 'link' }
 
@@ -452,12 +455,13 @@ export function* readListing(text: string): Calculation<RemoteListing> {
       root ??= name
       FACTS.lastIndex = offset
       const match = FACTS.exec(facts)
-      if (match?.groups === undefined || !facts.startsWith(`${name}\n`, FACTS.lastIndex)) {
-        unknown.push(name)
+      const groups = facts.startsWith(`${name}\n`, FACTS.lastIndex) ? match?.groups : undefined
+      if (groups !== undefined) offset = FACTS.lastIndex + name.length + 1
+      if (groups === undefined || name.length > MOST_NAME) {
+        unknown.push(name.slice(0, MOST_NAME))
         continue
       }
-      offset = FACTS.lastIndex + name.length + 1
-      entries.push(entryOf(name, belowOf(root, name), match.groups))
+      entries.push(entryOf(name, belowOf(root, name), groups))
     }
   }
   return { entries, unknown }

@@ -44,6 +44,25 @@ describe('the listing of a host', () => {
     expect(() => parseListing(batch(['/d', name], line('/d') + line(name)))).toThrow('outside')
   })
 
+  it('may have any text in place of facts, which is looked at once for each name', () => {
+    const names = Array.from({ length: 10_000 }, (_, index) => `/d/${index}`)
+    for (const facts of [
+      'a'.repeat(10_000_000),
+      `81a4:${'1'.repeat(10_000_000)}`,
+      `81a4:1:${'9'.repeat(1_000_000)}:8:0:0:/d/0\n`,
+    ])
+      expect(parseListing(batch(names, facts)).unknown).toHaveLength(names.length)
+  })
+
+  it('has no file with a name by which none can be opened', () => {
+    const long = `/d/${'x'.repeat(5000)}`
+    const { entries, unknown } = parseListing(
+      batch(['/d', long, '/d/f'], line('/d', '41ed') + line(long) + line('/d/f')),
+    )
+    expect(entries.map(({ below }) => below)).toEqual(['', 'f'])
+    expect(unknown).toEqual([long.slice(0, 4096)])
+  })
+
   it('must be complete', () => {
     const whole = batch(['/d'], line('/d'))
     for (let length = 1; length < whole.length; length += 1) {
