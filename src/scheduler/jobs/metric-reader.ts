@@ -165,10 +165,12 @@ ${lines.join('\n')}
 function sedScript({ name, pattern }: Metric): string {
   const [found, group] =
     pattern === undefined
-      ? [`(^|[^A-Za-z0-9_])${name.replaceAll('.', '[.]')}"?[ \t]*[=:][ \t]*(${NUMBER_PATTERN})${AFTER_NUMBER}`, 2]
+      ? [`(^|[^A-Za-z0-9_])${name.replaceAll('.', '[.]')}["']?[ \t]*[=:][ \t]*(${NUMBER_PATTERN})${AFTER_NUMBER}`, 2]
       : [pattern, 1]
   const replace = (from: string, to: string) => `s${SEPARATOR}${from}${SEPARATOR}${to}${SEPARATOR}`
   return [
+    // Colours, whose last letter would seem to belong to the name.
+    `${replace(`\x1b\\[[0-9;]*m`, '')}g`,
     replace(found, `${MARK}\\${group}${MARK}`),
     replace(`^[^${MARK}]*${MARK}([^${MARK}]*)${MARK}.*$`, '\\1'),
     't keep',

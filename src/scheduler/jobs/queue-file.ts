@@ -414,8 +414,9 @@ export class DriverLease {
     return this.#file.transaction(() => {
       const { token, until_ms, owner: before } = this.#row()
       if (isHeld(until_ms, nowMs) && !isGone(String(before))) return undefined
-      const next = Number(token) + 1
-      this.#file.run('UPDATE lease SET token = ?, owner = ?, until_ms = ?', next, owner, nowMs + forMs)
+      const next = Number(token ?? 0) + 1
+      // A file that was repaired may have lost the row.
+      this.#file.run('INSERT OR REPLACE INTO lease VALUES (1, ?, ?, ?)', next, owner, nowMs + forMs)
       return { token: next }
     })
   }

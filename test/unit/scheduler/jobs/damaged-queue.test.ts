@@ -260,3 +260,20 @@ describe('a damaged row', () => {
     }
   })
 })
+
+test('a queue that lost the row of its lease, as when it was recovered, gets another one', () => {
+  {
+    using store = new JobStore(path)
+    store.submit(SUBMISSION, 0)
+  }
+  {
+    using file = new DatabaseSync(path)
+    file.exec('DELETE FROM lease')
+  }
+  using store = new JobStore(path)
+  const lease = store.lease.take('one', 0, 1000)
+  expect(() => store.lease.check(lease!)).not.toThrow()
+  expect(store.lease.take('other', 1, 1000)).toBeUndefined()
+  store.lease.give(lease!)
+  expect(store.lease.take('other', 2, 1000)).toEqual({ token: 2 })
+})

@@ -58,6 +58,8 @@ describe('a metric', () => {
     expect(found('loss=0.5. time: 3.2s, acc=93%, x=2x, n=7,\n', 'loss', 'time', 'acc', 'x', 'n')).toEqual([
       ...['0.5', '3.2', '93', '2', '7'],
     ])
+    expect(found("{'loss': 0.25, 'epoch': 1.0}\n", 'loss')).toEqual(['0.25'])
+    expect(found('\x1b[1mloss=0.5\x1b[0m acc: \x1b[32m0.9\x1b[0m\n', 'loss', 'acc')).toEqual(['0.5', '0.9'])
     expect(found('a=1,b=2\nc=5epochs\n', 'a', 'b', 'c')).toEqual(['1', '2', '5'])
   })
 
