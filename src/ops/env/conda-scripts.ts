@@ -128,21 +128,45 @@ mv -f "$d/prefix.tar.part" "$d/prefix.tar" && echo 'prefix # prefix.tar' > "$d/$
   }
 }
 
-/** Unpacks beside the old prefix, then replaces it; one that is not Muster's is kept as PREFIX.muster-before. */
-export function unpackPrefix(path: string, parcel: string, from: string, isKept: boolean): Action {
-  const away = isKept
-    ? `[ ! -e "$p" ] || { [ ! -e "$p.muster-before" ] && mv "$p" "$p.muster-before"; } || { echo "$p.muster-before is in the way" >&2; exit 1; }`
-    : `[ ! -e "$p" ] || mv "$p" "$p.muster-old" || exit 1`
+/**
+ * Sets $aside: where the prefix that is at "$p" goes, empty if there is none; stops if anything else is there. This host looks for
+ * itself, because the path may be another host's word.
+ */
+function lookAside(isReplaced: boolean): string {
+  const unknown = `echo "$p: it holds another conda environment. Move it away, or give its prefix in hosts.yaml." >&2; exit 1`
+  return `something_else() { echo "$p: it holds something else. Move it away." >&2; exit 1; }
+look_aside() {
+  aside=
+  if [ -d "$p/conda-meta" ]; then
+    aside=$p.muster-old
+    [ -f "$p/${MARK_FILE}" ] || { ${isReplaced ? 'aside=$p.muster-before' : unknown}; }
+  elif [ -L "$p" ] || { [ -e "$p" ] && { [ ! -d "$p" ] || [ -n "$(ls -A "$p")" ]; }; }; then
+    something_else
+  fi
+  [ "$aside" != "$p.muster-before" ] || { [ ! -e "$aside" ] && [ ! -L "$aside" ]; } || { echo "$aside is in the way" >&2; exit 1; }
+}`
+}
+
+/**
+ * Unpacks beside the old prefix, then replaces it; one that is not Muster's is kept as PREFIX.muster-before. `isReplaced`: the plan
+ * names the prefix that is there.
+ */
+export function unpackPrefix(path: string, parcel: string, from: string, isReplaced: boolean): Action {
   return {
     files: { from, path: parcel, kind: 'directory', to: parcel },
     script: `umask 022
 d=${pathWord(parcel)} p=${pathWord(path)}
 [ "$(head -c 4096 "$d/prefix.path")" = "$p" ] || { echo "it is at another path than $p on ${from}, and conda environments cannot be moved: give its prefix in hosts.yaml" >&2; exit 1; }
+${lookAside(isReplaced)}
+# A venv of Muster's has its mark, too.
+[ -d "$p/conda-meta" ] || ! grep -q -s '^venv ' "$p/${MARK_FILE}" || something_else
 ${REMOVE_HALF}
+look_aside
 rm -rf "$p.muster-new" "$p.muster-old" || exit 1
 mkdir -p "$p.muster-new" && echo ${COPIED} > "$p.muster-new/${MARK_FILE}" || exit 1
 tar -C "$p.muster-new" -xpf "$d/prefix.tar" || { rm -rf "$p.muster-new"; exit 1; }
-${away}
+look_aside
+if [ -n "$aside" ]; then mv "$p" "$aside"; elif [ -e "$p" ]; then rmdir "$p"; fi || exit 1
 mv "$p.muster-new" "$p" || exit 1
 rm -rf "$p.muster-old"
 ${removeParcel(parcel)}`,

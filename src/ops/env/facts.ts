@@ -27,6 +27,8 @@ export type PrefixFacts =
        * interpreter would be the system's.
        */
       readonly left?: { readonly what: (typeof LEFT)[number]; readonly path: string }
+      /** Where conda would look for it by its name, but something else is: absolute paths. */
+      readonly taken?: readonly string[]
     }
   /** Something else is in its place. */
   | { readonly kind: 'other'; readonly because: string }
@@ -110,21 +112,34 @@ done
 `
 }
 
+/** Prints the places of that name that hold something else. */
+function tellTaken(condaName: string): string {
+  return `for root in ${CONDA_ROOTS}; do
+  e=$root/envs/${condaName}
+  [ -n "$root" ] && { [ -e "$e" ] || [ -L "$e" ]; } && [ ! -e "$e${HALF}" ] && [ ! -f "$e/${MARK_FILE}" ] || continue
+  [ -d "$e" ] && [ ! -L "$e" ] && [ -z "$(ls -A "$e")" ] || echo "taken $e"
+done`
+}
+
 /** Only names and versions, which come from file names. */
 export function prefixFact(name: PrefixName): Fact<PrefixFacts> {
   return {
-    script: `${findPrefix(name)}
-${'condaName' in name ? findLeft(name.condaName) : ''}[ -n "$p" ] || { echo none; return; }
+    script: `none() {
+echo "none$1"
+${'condaName' in name ? tellTaken(name.condaName) : ''}
+}
+${findPrefix(name)}
+${'condaName' in name ? findLeft(name.condaName) : ''}[ -n "$p" ] || { none; return; }
 limited ls -d "$p" > /dev/null; status=$?
 ! overdue $status || return 124
-[ ! -e "$p${HALF}" ] || { echo "none half $p"; return; }
-[ -e "$p" ] && [ -n "$(ls -A "$p")" ] || [ ! -d "$p.muster-before" ] || { echo "none before $p"; return; }
-[ $status -eq 0 ] || [ -L "$p" ] || { echo none; return; }
+[ ! -e "$p${HALF}" ] || { none " half $p"; return; }
+[ -e "$p" ] && [ -n "$(ls -A "$p")" ] || [ ! -d "$p.muster-before" ] || { none " before $p"; return; }
+[ $status -eq 0 ] || [ -L "$p" ] || { none; return; }
 [ -d "$p" ] || { echo 'other it is not a directory'; return; }
 if [ -d "$p/conda-meta" ]; then echo "conda $p"
 elif grep -q -i '^[[:blank:]]*home[[:blank:]]*=' "$p/pyvenv.cfg"; then echo "venv $p"
-elif [ -z "$(ls -A "$p")" ]; then echo none; return
-elif [ -f "$p/${MARK_FILE}" ]; then echo "none lost $p"; return
+elif [ -z "$(ls -A "$p")" ]; then none; return
+elif [ -f "$p/${MARK_FILE}" ]; then none " lost $p"; return
 else echo 'other it holds something else'; return
 fi
 [ ! -f "$p/${MARK_FILE}" ] || echo "made $(head -c 300 "$p/${MARK_FILE}" | head -n 1)"
@@ -143,18 +158,20 @@ python=$(limited "$p/bin/python" -I -S -c 'import sys; print("python %d.%d.%d" %
 }
 
 function parsePrefix(text: string): PrefixFacts | undefined {
-  if (text === 'none') return { kind: 'none' }
   const lines = text.split('\n').map(splitOnce)
+  const valuesOf = (wanted: string) => lines.flatMap(([key, value]) => (key === wanted ? [value] : []))
   const [kind, path = ''] = lines[0] ?? []
   if (kind === 'none') {
+    const paths = valuesOf('taken').filter((each) => each.startsWith('/'))
+    const taken = paths.length === 0 ? {} : { taken: paths }
+    if (path === '') return { kind, ...taken }
     const [word, at] = splitOnce(path)
     const what = LEFT.find((each) => each === word)
-    return what !== undefined && at.startsWith('/') ? { kind, left: { what, path: at } } : undefined
+    return what !== undefined && at.startsWith('/') ? { kind, left: { what, path: at }, ...taken } : undefined
   }
   if (kind === 'other') return { kind, because: path }
   if ((kind !== 'venv' && kind !== 'conda') || !path.startsWith('/')) return undefined
   const packages = new Map<string, Package>()
-  const valuesOf = (wanted: string) => lines.flatMap(([key, value]) => (key === wanted ? [value] : []))
   const byConda = new Set(valuesOf('by-conda'))
   for (const file of valuesOf('conda-meta')) {
     const found = packageOfCondaFile(file)

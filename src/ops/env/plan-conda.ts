@@ -3,6 +3,7 @@
  * others, which then need no relocation, solver, channel or conda. Pure.
  */
 import { counted } from '../../base/counted.ts'
+import { printable } from '../../base/printable.ts'
 import { knownValue } from '../kernel/fact.ts'
 import { blocked, ifKnown, nothing, type Operation, type Step, steps, type Verdict } from '../kernel/operation.ts'
 import {
@@ -31,26 +32,28 @@ import { contentOf, type EnvWanted, parcelOf } from './wanted.ts'
 type Wanted = EnvWanted<'conda'>
 
 const TITLE = 'conda environment'
+const LONGEST_PATH = 1000
 
 export function planCondaUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[] {
   const { facts } = areaFacts
-  const { from, name } = wanted.spec
+  const { from } = wanted.spec
   const elsewhere = keptElsewhere('up', wanted, areaFacts)
   const source = facts.get(from)?.facts
   const followed = knownValue(source && prefixFactOf(source))
   const there = followed !== undefined && 'packages' in followed ? followed : undefined
   // One that another host made is made again first, and then is a different one.
   const prefix = there?.made === COPIED ? undefined : there
-  const path = there?.path ?? (followed?.kind === 'none' ? newPathOf(wanted) : undefined)
+  const newPath = followed?.kind === 'none' ? newPathOf(wanted) : undefined
+  const path = there === undefined ? newPath : followedPathOf(wanted, there)
   const takes = [...facts].flatMap(([host, { facts: own }]) => {
     if (host === from) return []
     const kept = elsewhere.get(host)
     if (kept !== undefined) return [operation('conda', host, TITLE, kept)]
     const verdict =
       path === undefined
-        ? blocked(host, 'nothing-to-follow', `${from} has no conda environment ${name} for the others to follow`)
+        ? notFollowed(wanted, host, there)
         : ifKnown(host, TITLE, prefixFactOf(own), (content) =>
-            takeVerdict(wanted, host, content, prefix ?? path, isSameMachine(own, source)),
+            takeVerdict(wanted, host, content, { path, prefix }, isSameMachine(own, source)),
           )
     return [operation('conda', host, TITLE, verdict, [envId('file', from)])]
   })
@@ -74,8 +77,35 @@ function newPathOf({ spec, file }: Wanted): string | undefined {
   return file?.kind === 'text' ? (spec.prefix ?? `~/.conda/envs/${spec.name}`) : undefined
 }
 
-function inTheWay(host: string, path: string, because: string): Verdict {
-  return blocked(host, 'in-the-way', `${path}: ${because}`, 'Move it away.')
+/**
+ * Where the others get it. That a host says where it has a named environment is no reason to write there on the others, unless it is
+ * where conda finds this name: in a directory `envs`. Undefined: it is elsewhere.
+ */
+function followedPathOf({ spec }: Wanted, { path }: Prefix): string | undefined {
+  if (spec.prefix !== undefined) return spec.prefix
+  const parts = path.split('/')
+  const isUsual = parts.at(-1) === spec.name && parts.at(-2) === 'envs' && !parts.some((each) => /^\.\.?$/.test(each))
+  return isUsual && path.startsWith('/') && path.length <= LONGEST_PATH && printable(path) === path ? path : undefined
+}
+
+/** `there`: the environment of the followed host. */
+function notFollowed({ spec: { from, name } }: Wanted, host: string, there: Prefix | undefined): Verdict {
+  if (there === undefined) {
+    return blocked(host, 'nothing-to-follow', `${from} has no conda environment ${name} for the others to follow`)
+  }
+  const said = printable(there.path.slice(0, LONGEST_PATH))
+  const cause = `${from} has ${name} at ${said}, which is no directory envs/${name}: the other hosts do not follow it there`
+  return blocked(host, 'unusual-path', cause, 'If it is right, give its prefix in hosts.yaml.')
+}
+
+/** Blocked if something else is at the path. */
+function inTheWay(host: string, path: string, content: PrefixFacts): Verdict | undefined {
+  const isTaken =
+    content.kind === 'none'
+      ? content.taken?.some((each) => isPath(each, path))
+      : content.kind === 'venv' && !content.made?.startsWith(COPIED) && isPath(content.path, path)
+  const because = content.kind === 'other' ? content.because : isTaken ? 'it holds something else' : undefined
+  return because === undefined ? undefined : blocked(host, 'in-the-way', `${path}: ${because}`, 'Move it away.')
 }
 
 function followedOperation(wanted: Wanted, source: OwnFacts): Operation {
@@ -89,7 +119,8 @@ function followedOperation(wanted: Wanted, source: OwnFacts): Operation {
       const hint = `To follow it as it is, delete ${content.path}/${MARK_FILE} on ${host}. To replace it, run muster env down and create it there.`
       return blocked(host, 'of-other-host', `${content.path} was copied from another host`, hint)
     }
-    if (path !== undefined && content.kind === 'other') return inTheWay(host, path, content.because)
+    const blocker = path === undefined ? undefined : inTheWay(host, path, content)
+    if (blocker !== undefined) return blocker
     if (path !== undefined && declared?.kind === 'text') {
       const isYaml = /\.ya?ml$/i.test(declared.path)
       const title = `create ${path} from ${declared.path}`
@@ -107,29 +138,29 @@ function followedOperation(wanted: Wanted, source: OwnFacts): Operation {
   return operation('conda', host, TITLE, verdict)
 }
 
-/** `followed`: the environment that the others follow, or the path where it will be made. */
+/** `followed`: the path, and the environment there; without it, it will be made. */
 function takeVerdict(
   wanted: Wanted,
   host: string,
   content: PrefixFacts,
-  followed: Prefix | string,
+  { path, prefix: followed }: { readonly path: string; readonly prefix: Prefix | undefined },
   isSame: boolean,
 ): Verdict {
   const { from } = wanted.spec
-  const path = typeof followed === 'string' ? followed : followed.path
   if (!isSame) return blocked(host, 'architecture', `its processor architecture differs from that of ${from}`)
-  if (content.kind === 'other') return inTheWay(host, path, content.because)
+  const blocker = inTheWay(host, path, content)
+  if (blocker !== undefined) return blocker
   if ('packages' in content && !isPath(content.path, path)) {
     const cause = `it is ${content.path} here and ${path} on ${from}: conda environments cannot be moved`
     return blocked(host, 'elsewhere', cause, 'Give its prefix in hosts.yaml, the same for all.')
   }
   const isThere = 'packages' in content
   const changes = changesOf(content, followed, path)
-  if (typeof followed !== 'string' && changes.length === 0) {
+  if (followed !== undefined && changes.length === 0) {
     return nothing(`${path} holds ${counted(followed.packages.size, 'package')} of ${from}`)
   }
   const title = `${isThere ? 'replace' : 'create'} ${path} ${isThere ? 'with' : 'from'} the environment of ${from}`
-  const run = unpackPrefix(path, parcelOf(wanted), from, isThere && content.made === undefined)
+  const run = unpackPrefix(path, parcelOf(wanted), from, isThere)
   return steps(isThere ? 'differs' : 'missing', [{ id: 'take', title, changes, run }])
 }
 
@@ -137,9 +168,9 @@ function isPath(absolute: string, path: string): boolean {
   return path.startsWith('~/') ? absolute.endsWith(path.slice(1)) : absolute === path
 }
 
-function changesOf(content: PrefixFacts, followed: Prefix | string, path: string): string[] {
+function changesOf(content: PrefixFacts, followed: Prefix | undefined, path: string): string[] {
   if (!('packages' in content)) return [`+ ${path}`]
-  if (typeof followed === 'string') return [`~ ${path}: all of it`]
+  if (followed === undefined) return [`~ ${path}: all of it`]
   const [there, wanted] = [content, followed].map(
     ({ packages }) =>
       new Map([...packages].map(([name, { version, build = '' }]) => [name, `${version} ${build}`.trim()])),

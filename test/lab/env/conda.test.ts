@@ -68,6 +68,35 @@ describe.skipIf(!canRun)('muster env with a conda environment', { timeout: 200_0
     expect([after[0], after[2]]).toEqual([before[0], before[2]])
   })
 
+  it('is no reason to delete files of the user, wherever the followed host says that it has one', async () => {
+    const file = join(lab.directory, 'hostile.yaml')
+    const hosts = lab.hosts.map(({ name, address }) => `  ${name}: { address: ${address} }\n`).join('')
+    const conda = '{ name: ml, from: m3 }'
+    writeFileSync(file, `defaults: { user: root }\nhosts:\n${hosts}environment: { conda: ${conda} }\n`)
+    const up = async () => await lab.run([...PROGRAM, '--hosts', file, 'env', 'up', '--yes'], { timeoutMs: 150_000 })
+    const places = ['~/precious/ml', '~/micromamba/envs/ml', '~/elsewhere/envs/ml']
+    for (const name of ['m1', 'm2']) {
+      for (const place of places) await exec(name, `mkdir -p ${place} && echo mine > ${place}/results.csv`)
+    }
+    const list = 'find ~/precious ~/micromamba ~/elsewhere -type f | sort'
+    const before = await exec('m1', list)
+    for (const [place, expected] of [
+      ['~/precious/ml', /m3 has ml at \/root\/precious\/ml, which is no directory envs\/ml/],
+      ['~/micromamba/envs/ml', /\/root\/micromamba\/envs\/ml: it holds something else/],
+      // Only the step itself finds this one.
+      ['~/elsewhere/envs/ml', /FAILED: .*\/root\/elsewhere\/envs\/ml: it holds something else\. Move it away\./],
+    ] as const) {
+      await exec('m3', `mkdir -p ${place}/conda-meta ~/.conda && : > ${place}/conda-meta/history`)
+      await exec('m3', `echo ${place} > ~/.conda/environments.txt`)
+      const { code, stdout } = await up()
+      expect([code, stdout]).toEqual([5, expect.stringMatching(expected)])
+      for (const name of ['m1', 'm2']) expect(await exec(name, list)).toBe(before)
+      await exec('m3', `rm -r ${place} ~/.conda`)
+    }
+    await exec('m3', 'rm -rf ~/precious ~/micromamba ~/elsewhere')
+    for (const name of ['m1', 'm2']) await exec(name, 'rm -r ~/precious ~/micromamba ~/elsewhere')
+  })
+
   it('creates it with a real conda on one host, also after kills in the middle of steps and a full disk', async () => {
     const home = join(lab.directory, 'hosts', 'm1', 'home')
     await exec('m1', 'rm -r ~/miniforge3')

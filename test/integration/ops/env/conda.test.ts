@@ -1,9 +1,19 @@
 /** A conda environment made and taken away by the real scripts in a real shell, with a stand-in for conda that notes its arguments. */
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { unpackPrefix } from '../../../../src/ops/env/conda-scripts.ts'
 import type { Area, ChangeDirection } from '../../../../src/ops/kernel/area.ts'
 import { installConda, makeCondaChannel } from '../../../support/real-conda.ts'
 import { requirement } from '../../../support/requirements.ts'
@@ -124,6 +134,87 @@ describe('a conda environment', () => {
     await half()
     expect((await here.doIt(area, 'up')).codes).toEqual([0])
     expect(await here.look(area, 'up')).toMatch(/^the other hosts follow it/)
+  })
+})
+
+describe('the prefix of another host', () => {
+  const envs = () => join(home, 'micromamba/envs')
+  const prefix = () => join(envs(), 'lab')
+  const make = (path: string, mark?: string) => {
+    mkdirSync(join(path, 'conda-meta'), { recursive: true })
+    writeFileSync(join(path, 'conda-meta/own.json'), '{}')
+    if (mark !== undefined) writeFileSync(join(path, '.muster-made'), mark)
+  }
+  /** `more`: shell in the directory of what the host sends. */
+  const take = (isReplaced: boolean, more = ':') => {
+    const parcel = join(home, '.cache/muster/env/muster-1')
+    const packed = here.run(`mkdir -p ${parcel} ~/sent/conda-meta && cd ~/sent && : > conda-meta/sent.json && ${more}
+tar -cf ${parcel}/prefix.tar . && printf %s ${prefix()} > ${parcel}/prefix.path`)
+    if (packed.status !== 0) throw new Error(`${packed.stderr}`)
+    const { status, stderr } = here.run(unpackPrefix(prefix(), parcel, 'm3', isReplaced).script)
+    return { status, stderr: `${stderr}` }
+  }
+  const has = (path: string) => readdirSync(join(path, 'conda-meta'))
+
+  it.each<[string, () => void]>([
+    ['nothing', () => {}],
+    ['an empty directory', () => mkdirSync(prefix(), { recursive: true })],
+    ['a copy that Muster made', () => make(prefix(), 'conda\n')],
+  ])('takes the place of %s', (_, state) => {
+    state()
+    expect(take(existsSync(prefix()))).toEqual({ status: 0, stderr: '' })
+    expect([readdirSync(envs()), has(prefix())]).toEqual([['lab'], ['sent.json']])
+    expect(readFileSync(join(prefix(), '.muster-made'), 'utf8')).toBe('conda\n')
+  })
+
+  it("takes the place of the user's own one, which is kept beside it", () => {
+    make(prefix())
+    expect(take(true)).toEqual({ status: 0, stderr: '' })
+    expect([has(prefix()), has(`${prefix()}.muster-before`)]).toEqual([['sent.json'], ['own.json']])
+  })
+
+  it.each<[string, () => void, string]>([
+    [
+      'files of the user',
+      () => {
+        mkdirSync(prefix(), { recursive: true })
+        writeFileSync(join(prefix(), 'results.csv'), '')
+      },
+      'something else',
+    ],
+    [
+      'a link to files of the user',
+      () => {
+        mkdirSync(envs(), { recursive: true })
+        symlinkSync(home, prefix())
+      },
+      'something else',
+    ],
+    [
+      'a link that leads nowhere',
+      () => {
+        mkdirSync(envs(), { recursive: true })
+        symlinkSync('nowhere', prefix())
+      },
+      'something else',
+    ],
+    [
+      'a virtual environment that Muster made',
+      () => {
+        mkdirSync(prefix(), { recursive: true })
+        writeFileSync(join(prefix(), '.muster-made'), 'venv 0123456789abcdef\n')
+      },
+      'something else',
+    ],
+    ['a conda environment that the plan does not name', () => make(prefix()), 'another conda environment'],
+  ])('is not unpacked where there is %s', (_, state, what) => {
+    state()
+    const before = `${here.run(`find ${envs()} | sort`).stdout}`
+    expect(take(false)).toEqual({
+      status: 1,
+      stderr: expect.stringContaining(`${prefix()}: it holds ${what}. Move it`),
+    })
+    expect(`${here.run(`find ${envs()} | sort`).stdout}`).toBe(before)
   })
 })
 

@@ -76,6 +76,15 @@ describe('an environment on the disk', () => {
     expect(read(prefixFact({ condaName: 'lab.x' }))).toMatchObject({ kind: 'conda', path: `${root}/elsewhere/lab.x` })
   })
 
+  it('is not there, but something else is where conda would look for it', () => {
+    write('micromamba/envs/lab/results.csv')
+    write('miniconda3/envs/lab')
+    mkdirSync(join(root, 'miniforge3/envs/lab'), { recursive: true })
+    write('.conda/environments.txt', `${root}/gone/lab\n`)
+    const taken = [`${root}/micromamba/envs/lab`, `${root}/miniconda3/envs/lab`]
+    expect(read(prefixFact({ condaName: 'lab' }))).toEqual({ kind: 'none', taken })
+  })
+
   it.each([
     ['is not there', () => {}, { kind: 'none' }],
     ['is an empty directory', () => mkdirSync(join(root, 'v')), { kind: 'none' }],
