@@ -128,6 +128,12 @@ mv -f "$d/prefix.tar.part" "$d/prefix.tar" && echo 'prefix # prefix.tar' > "$d/$
   }
 }
 
+/** Names by which Muster tells what is its own: no other host may bring them. */
+const OWN_NAMES = [
+  '.muster-*',
+  ...[HALF, SCRATCH, '.muster-before', '.muster-new', '.muster-old'].map((end) => `*${end}`),
+]
+
 /**
  * Sets $aside: where the prefix that is at "$p" goes, empty if there is none; stops if anything else is there. This host looks for
  * itself, because the path may be another host's word.
@@ -165,6 +171,9 @@ look_aside
 rm -rf "$p.muster-new" "$p.muster-old" || exit 1
 mkdir -p "$p.muster-new" && echo ${COPIED} > "$p.muster-new/${MARK_FILE}" || exit 1
 tar -C "$p.muster-new" -xpf "$d/prefix.tar" || { rm -rf "$p.muster-new"; exit 1; }
+# The archive may have replaced the mark.
+find "$p.muster-new" -mindepth 1 -depth \\( ${OWN_NAMES.map((each) => `-name ${shellQuote(each)}`).join(' -o ')} \\) -exec rm -rf {} + || exit 1
+echo ${COPIED} > "$p.muster-new/${MARK_FILE}" || exit 1
 look_aside
 if [ -n "$aside" ]; then mv "$p" "$aside"; elif [ -e "$p" ]; then rmdir "$p"; fi || exit 1
 mv "$p.muster-new" "$p" || exit 1

@@ -216,6 +216,19 @@ tar -cf ${parcel}/prefix.tar . && printf %s ${prefix()} > ${parcel}/prefix.path`
     })
     expect(`${here.run(`find ${envs()} | sort`).stdout}`).toBe(before)
   })
+
+  it.each([
+    ['a mark of its own', 'echo conda 0123456789abcdef > .muster-made'],
+    ['a link in place of the mark', 'ln -s "$HOME/mine" .muster-made'],
+    ['a directory in place of the mark', 'mkdir .muster-made'],
+    ['names of Muster below it', 'mkdir -p a/b.muster-before && : > a/.muster-made && : > a/b.muster-half'],
+  ])('counts as copied, although it has %s', (_, more) => {
+    writeFileSync(join(home, 'mine'), 'mine')
+    expect(take(false, more)).toEqual({ status: 0, stderr: '' })
+    expect(readFileSync(join(prefix(), '.muster-made'), 'utf8')).toBe('conda\n')
+    expect(`${here.run(`find ${envs()} -name '*.muster*'`).stdout}`).toBe(`${prefix()}/.muster-made\n`)
+    expect(readFileSync(join(home, 'mine'), 'utf8')).toBe('mine')
+  })
 })
 
 describe('whatever there is of a conda environment', () => {
