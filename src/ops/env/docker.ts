@@ -6,6 +6,7 @@ import { pathWord } from '../kernel/files.ts'
 import type { FileDelivery } from '../kernel/host-port.ts'
 import type { Action, Check } from '../kernel/operation.ts'
 import { type ParcelFacts, removeParcel } from './facts.ts'
+import { IMAGE_PROGRAM, savedNamesOf } from './image-file.ts'
 
 export type DockerImage = {
   /** `sha256:…`; it depends on how this daemon stores images. */
@@ -206,11 +207,17 @@ export function bringImage(parcel: string, from: string): Action {
   return { files: { from, path: file, kind: 'file', to: parcel }, script: `test -f ${pathWord(file)}` }
 }
 
-/** From the file in the parcel. */
+/** From the file in the parcel, which gives no other name a new image, whatever the other host wrote. */
 export function loadImage(image: string, parcel: string, host: string, from: string): Action {
+  const names = savedNamesOf(image).map(shellQuote).join(' ')
   return {
     script: `${DOCK}d=${pathWord(parcel)}
-echo ${shellQuote(from)} > "$d/${LOADING}-${host}" && dock load --quiet < "$d/${FILE}" || exit 1
+command -v python3 > /dev/null || { echo 'python3 is not installed, so an image of another host cannot be checked' >&2; exit 1; }
+image_of() { python3 -I -c ${shellQuote(IMAGE_PROGRAM)} "$d/${FILE}" ${shellQuote(from)} "$1" ${names}; }
+image_of check || exit 1
+echo ${shellQuote(from)} > "$d/${LOADING}-${host}" || exit 1
+failed=$({ { image_of print || echo failed >&3; } | dock load --quiet >&2 || echo failed >&3; } 3>&1)
+[ -z "$failed" ] || exit 1
 id=$(dock image inspect --format '{{.Id}}' ${shellQuote(image)}) || exit 1
 echo ${shellQuote(from)}" $id" > "$d/${LOADING}-${host}" && mv -f "$d/${LOADING}-${host}" "$d/${LOADED}-${host}"`,
     timeoutMs: MOVE_TIMEOUT_MS,

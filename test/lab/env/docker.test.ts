@@ -149,6 +149,34 @@ mkdir -p /home/ann/.ssh && cp .ssh/authorized_keys /home/ann/.ssh && chown -R 15
     }
   })
 
+  it('gives no other name a new image, whatever the host that is followed sends', async () => {
+    declare('m2')
+    expect((await env('up', '--yes')).code).toBe(0)
+    await exec('m1', 'docker tag lab/tool:1 base:1')
+    const idOf = `docker image inspect --format '{{.Id}}' base:1`
+    const before = await exec('m1', idOf)
+    // m2 makes another image, and its file names it base:1, too.
+    const at = await exec(
+      'm2',
+      `cp /usr/bin/docker docker.real && chmod 755 docker.real && cat > docker.false << 'END'
+#!/bin/sh
+case "$1 $2" in 'save lab/tool:1') /root/docker.real tag lab/tool:1 base:1 && exec /root/docker.real save lab/tool:1 base:1;; esac
+exec /root/docker.real "$@"
+END
+chmod 755 docker.false && at=$(command -v docker) && mount --bind docker.false $at && printf %s $at`,
+    )
+    writeFileSync(join(context(), 'Dockerfile'), dockerfile('three'))
+    const hostile = await env('up', '--yes')
+    await exec('m2', `umount ${at} && docker image rm base:1 && rm docker.real docker.false`)
+    expect(hostile.stdout).toMatch(
+      /^m1: load lab\/tool:1 from m2: FAILED: .*the image file of m2 is not of lab\/tool:1 alone/m,
+    )
+    expect([hostile.code, await exec('m1', idOf)]).toEqual([5, before])
+    await exec('m1', 'docker image rm base:1')
+    declare('m1')
+    expect((await env('up', '--yes')).code).toBe(0)
+  })
+
   it('removes what it created, and leaves a foreign container alone', async () => {
     await exec('m2', 'docker rm -f tool && docker run -d --name tool --network host lab/tool:1')
     const up = await env('up', '--yes')
