@@ -229,7 +229,9 @@ it('lists results that cannot be read, and says so when one is opened', async ()
   expect(textOf(harness)).toMatch(/2026-11-20 \d\d:00 +mesh +–/)
   expect(textOf(harness)).not.toMatch(/Inval|NaN/)
   harness.type('G\r')
-  expect(harness.console.state.notice?.text).toMatch(/^cannot be read, as it is damaged or of a later version: \S+pair-1.json$/)
+  expect(harness.console.state.notice?.text).toMatch(
+    /^cannot be read, as it is damaged or of a later version: \S+pair-1.json$/,
+  )
   harness.console[Symbol.dispose]()
 })
 
