@@ -198,6 +198,8 @@ export class InputRouter {
       return
     }
     this.#flushTyped()
+    // Where no host gets it, what may only begin the rest is taken as typed.
+    if (isElsewhere && event.type === 'key' && /^[[O]$/.test(event.key.text ?? '')) return this.#handleKey(event)
     if (!isElsewhere) this.#holdWord(CAME_IN_PIECES)
     app.notice(`not taken: ${CAME_IN_PIECES}; press it again`, 'warning', 'key')
   }

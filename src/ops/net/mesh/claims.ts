@@ -45,7 +45,9 @@ export function refusedClaims(
       const [owner] = owners.get(canonical) ?? []
       if (owner !== undefined) return [[name, `it gives ${address} as its address, which is declared for ${owner}`]]
       const same = (claimers.get(canonical) ?? []).map((other) => other.name)
-      if (same.length < 2) return []
+      const places = new Set(same.map((each) => canonicalAddress(declared.get(each) ?? '') ?? each))
+      // Those that are declared at one address are one machine.
+      if (places.size < 2) return []
       const words = `${same.slice(0, -1).join(', ')} and ${same.at(-1)}`
       return [[name, `${words} give the same address, ${address}. Set their addresses in hosts.yaml`]]
     }),

@@ -21,6 +21,9 @@ const refused = (claims: Readonly<Record<string, string>>) =>
 
 it('believes addresses of their own, also two names of one machine', () => {
   expect(refused({ m1: '10.0.0.1', alias: '10.0.0.1', m2: '10.0.0.2', m3: 'fd00::3' })).toEqual({})
+  // As the hosts of the demo, which differ only in their ports.
+  expect(refused({ m1: '10.1.0.1', alias: '10.1.0.1' })).toEqual({})
+  expect(Object.keys(refused({ m1: '10.1.0.1', alias: '10.1.0.1', m3: '10.1.0.1' }))).toEqual(['m1', 'alias', 'm3'])
 })
 
 it('believes no host that it has an address which is declared for another one, also outside of the target', () => {
