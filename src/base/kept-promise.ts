@@ -12,6 +12,11 @@ export class KeptPromise<T> {
     return this.#made
   }
 
+  /** It is made again at the next call. */
+  forget(): void {
+    this.#made = undefined
+  }
+
   get(): Promise<T> {
     if (this.#made !== undefined) return this.#made
     const made = this.#make()

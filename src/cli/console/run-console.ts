@@ -255,7 +255,17 @@ export function declaredQueue(
 /** `hosts`: those of the console, on which engines read. */
 export function createConsoleJobs(openQueue: () => Promise<ConsoleQueue>, hosts: OpsHosts): JobsPort & Disposable {
   const opening = new KeptPromise(openQueue)
-  const open = () => opening.get()
+  /** One whose file was moved away, or deleted, is opened again where it should be. */
+  const open = async (): Promise<ConsoleQueue> => {
+    const made = opening.get()
+    const queue = await made
+    if (!queue.isAway) return queue
+    if (opening.made === made) {
+      opening.forget()
+      queue[Symbol.dispose]()
+    }
+    return await open()
+  }
   return {
     read: async (): Promise<QueueStatus | undefined> => (await open()).read(),
     tryOut: async (whatIf) => (await open()).tryOut(whatIf),

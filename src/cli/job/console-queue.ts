@@ -57,6 +57,8 @@ const MOST_WAITING = 32
 const BUSY_MS = 100
 
 export interface ConsoleQueue extends Disposable {
+  /** Its file was moved or deleted. */
+  readonly isAway: boolean
   read(): QueueStatus | undefined
   tryOut(whatIf: WhatIf): TryOut
   details(id: number): JobDetails | undefined
@@ -207,6 +209,9 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
   let declared = queue.inventory
   const expectedOf = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text))
   return {
+    get isAway() {
+      return store.file.isAway
+    },
     read() {
       const driver = queue.driver()
       const state = `${store.file.version()} ${driver}`

@@ -162,6 +162,7 @@ class JobDriver {
     const { store, lease, clock } = this.#options
     const nowMs = clock.now()
     if (hasPassed(this.#renewedMs, RENEW_MS, nowMs)) {
+      store.file.requireInPlace()
       store.lease.renew(lease, nowMs, LEASE_MS)
       this.#renewedMs = nowMs
     }

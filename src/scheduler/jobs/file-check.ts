@@ -41,6 +41,12 @@ export function logOf(path: string): string {
  */
 const openedHere = new Map<string, { count: number }>()
 
+/** Which file is at this path; undefined: none. */
+export function placeOf(path: string): string | undefined {
+  const facts = factsOf(path)
+  return facts && keyOf(facts)
+}
+
 const keyOf = ({ dev, ino }: Stats): string => `${dev} ${ino}`
 
 /** Call it when SQLite has opened the file, and dispose of it when SQLite has closed it. */

@@ -15,7 +15,7 @@ import { foreignFile, makeOwnDirectories, notOwn } from '../../base/foreign-plac
 import { isRunning } from '../../base/processes.ts'
 import { watchDirectory } from '../../base/watch-directory.ts'
 import { type BrokenRow, brokenRow, DAMAGED_HINT, damaged, damagedFile, damagedRow, type RowName } from './damage.ts'
-import { fileDamage, logOf, noteOpened } from './file-check.ts'
+import { fileDamage, logOf, noteOpened, placeOf } from './file-check.ts'
 
 export type SqlRow = Readonly<Record<string, SQLOutputValue>>
 
@@ -30,6 +30,7 @@ export class QueueFile implements Disposable {
   readonly path: string
   readonly #statements = new Map<string, StatementSync>()
   readonly #opened: Disposable
+  readonly #place: string | undefined
   #isInside = false
   #isDamaged = false
   #broken: { readonly version: number; readonly found: BrokenRow | undefined } | undefined
@@ -61,6 +62,7 @@ export class QueueFile implements Disposable {
       const isUpToDate = this.#fileVersion() === VERSION && this.one(HAS_LATER_PARTS) !== undefined
       if (!isUpToDate) this.transaction(() => this.#makeUpToDate())
       this.id = String(this.one("SELECT value FROM meta WHERE name = 'id'")?.value)
+      this.#place = placeOf(path)
     } catch (error) {
       const told = this.#told(error)
       this.#isDamaged = true
@@ -74,6 +76,19 @@ export class QueueFile implements Disposable {
     using _reader = this.#isDamaged && hasLog(this.path) ? readerOf(this.path) : undefined
     this.#database.close()
     this.#opened[Symbol.dispose]()
+  }
+
+  /** It was moved or deleted: what is written goes where nobody looks for it. */
+  get isAway(): boolean {
+    return placeOf(this.path) !== this.#place
+  }
+
+  /** @throws MusterError 'configuration' where it is away */
+  requireInPlace(): void {
+    if (!this.isAway) return
+    throw new MusterError('configuration', `${this.#name} was moved or deleted while it was in use`, {
+      hint: 'Running jobs continue. Move it back, with its -wal, or start with an empty queue: run the command again.',
+    })
   }
 
   /** Changes whenever another program has written. */

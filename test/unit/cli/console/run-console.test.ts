@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
@@ -41,6 +41,28 @@ const NO_HOSTS = { exec: () => expect.unreachable() }
 it("shows the queue of hosts.yaml's hosts", async () => {
   using jobs = createConsoleJobs(declaredQueue({}, contextIn(directory), true), NO_HOSTS)
   expect((await jobs.read())?.hosts.map(({ name }) => name)).toEqual(['m8'])
+})
+
+it('opens the queue again where it should be when its file was moved away', async () => {
+  const context = contextIn(directory)
+  using jobs = createConsoleJobs(declaredQueue({}, context, true), NO_HOSTS)
+  expect((await jobs.submit('-- true'))[0]).toBe('submitted job 1')
+  expect((await jobs.read())?.groups).toHaveLength(1)
+  const inventory = await loadInventory({
+    file: join(directory, 'hosts.yaml'),
+    cwd: directory,
+    env: {},
+    sections: async () => [],
+  })
+  const path = queuePath(inventory, context)
+  for (const end of ['', '-wal', '-shm']) renameSync(`${path}${end}`, join(directory, `moved${end}`))
+  expect((await jobs.read())?.groups).toEqual([])
+  expect((await jobs.submit('-- false'))[0]).toBe('submitted job 1')
+  const commandsIn = (file: string) => {
+    using store = new JobStore(file)
+    return store.list([], 10).map(({ spec }) => spec.command)
+  }
+  expect([commandsIn(path), commandsIn(join(directory, 'moved'))]).toEqual([['false'], ['true']])
 })
 
 it('follows hosts.yaml, and names what its scheduler does not know of it', async () => {

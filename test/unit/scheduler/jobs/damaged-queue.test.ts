@@ -6,6 +6,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -276,4 +277,13 @@ test('a queue that lost the row of its lease, as when it was recovered, gets ano
   expect(store.lease.take('other', 1, 1000)).toBeUndefined()
   store.lease.give(lease!)
   expect(store.lease.take('other', 2, 1000)).toEqual({ token: 2 })
+})
+
+test('a scheduler does not go on with a file that was moved away', () => {
+  using store = new JobStore(path)
+  expect(() => store.file.requireInPlace()).not.toThrow()
+  renameSync(path, join(directory, 'moved.db'))
+  expect(() => store.file.requireInPlace()).toThrow('was moved or deleted while it was in use')
+  renameSync(join(directory, 'moved.db'), path)
+  expect(() => store.file.requireInPlace()).not.toThrow()
 })
