@@ -201,8 +201,14 @@ built() {
   grep -q -e --hash= "$t/requirements.txt" || return 1
   sed 's/ *--hash=[^ ]*//g; s/ *\\\\$//' "$t/requirements.txt" > "$t/list" && mv "$t/list" "$t/requirements.txt" && resolve "$@"
 }
+# Says whether the index answers at all.
+is_silent() {
+  grep -q -E ${shellQuote(NO_ANSWER)} "$t/said" && return
+  "$@" download --quiet --no-deps --dest "$t/probe" pip 2> "$t/probed"
+  grep -q -E ${shellQuote(NO_ANSWER)} "$t/probed"
+}
 failed() {
-  if grep -q -E ${shellQuote(NO_ANSWER)} "$t/said"; then
+  if is_silent "$@"; then
     missing=$(sed -n 's/^ERROR: No matching distribution found for //p' "$t/said" | tail -n 1)
     missing=\${missing:-the packages}
     # It may have a password in it.
@@ -220,9 +226,11 @@ elif command -v uv > /dev/null; then set -- uv tool run pip
 elif "$python" -m venv "$t/venv" > /dev/null 2>&1; then set -- "$t/venv/bin/python" -m pip
 else echo "there is no pip for $python: install python3-venv (or python3-pip, or uv)" >&2; exit 1
 fi
-"$@" download --quiet --no-deps --dest "$d" pip 2> "$t/said" || failed "$@"
-wheel=$(ls -t "$d"/pip-*.whl | head -n 1)
-pins
+if [ -z "$wheel" ] || ! "$python" "$wheel/pip" --version > /dev/null 2>&1; then
+  "$@" download --quiet --no-deps --dest "$d" pip 2> "$t/said" || failed "$@"
+  wheel=$(ls -t "$d"/pip-*.whl | head -n 1)
+  pins
+fi
 set -- "$python" "$wheel/pip"
 "$@" wheel --quiet --wheel-dir "$d" --find-links "$d"${others === '' ? '' : ` --find-links${others}`} ${deps}-r "$t/requirements.txt" 2> "$t/said" || failed "$@"
 { resolve "$@" 2> "$t/said" || built "$@" || { cat "$t/said" >&2; exit 1; }; } && lock && finish`,

@@ -1,5 +1,7 @@
 /** The area env on this machine as the host m1: its scripts in a real shell, with a home of their own. */
+
 import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -72,9 +74,11 @@ export class OneHome implements Disposable {
 }
 
 /** `declared`: the section; it names a file with this text. */
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
+
 export function environmentArea(declared: string, file: string, text: string): Area {
   const inventory = readInventory(`hosts: { m1: }\nenvironment: ${declared}\n`, 'hosts.yaml')
-  const files = new Map([[file, { kind: 'text', path: file, text, digest: 'd' } as const]])
+  const files = new Map([[file, { kind: 'text', path: file, text, digest: digestOf(text) } as const]])
   const area = envAreaMaker.prepare({ inventory, endpoints: new Map(), files })
   if (area === undefined) throw new Error('nothing is declared')
   return area

@@ -94,6 +94,19 @@ describe.skipIf(!requirement('python environments'))('a real virtual environment
     expect(here.run('~/lab/bin/python -c "import tiny"').stdout.toString()).toBe('brought\n')
   })
 
+  it('whose wheels lack a package names that one, and not pip, where the index does not answer', async () => {
+    // Nothing listens there.
+    mkdirSync(join(here.home, '.config/pip'), { recursive: true })
+    const settings = '[global]\nindex-url = http://127.0.0.1:1/simple\nretries = 0\n'
+    writeFileSync(join(here.home, '.config/pip/pip.conf'), settings)
+    const declared = `{ venv: { path: ~/lab, python: ${PYTHON}, wheels: ~/wheels, requirements: requirements.txt } }`
+    const { codes, stderr } = await here.doIt(environmentArea(declared, 'requirements.txt', 'tiny\nabsent\n'), 'up')
+    expect(codes[0]).toBe(1)
+    expect(stderr).toContain(
+      'cannot fetch absent: it is not in ~/wheels (wheels: in hosts.yaml), and the package index',
+    )
+  })
+
   it('whose interpreter belongs elsewhere is not touched, nor is what is there', async () => {
     const other = join(here.home, 'other')
     makeTinyWheel(wheels(), 'innocent')
