@@ -16,6 +16,7 @@ import { expandHostSet, withCommas } from '../../inventory/host-set.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { expandCommand, expandWord } from '../../ops/run/command-template.ts'
+import { isDamagedFile } from '../../scheduler/jobs/damage.ts'
 import type { JobEvent } from '../../scheduler/jobs/job.ts'
 import { bytePathOf } from '../../ssh/copy/byte-path.ts'
 import { copyToHosts } from '../../ssh/copy/copy-to-hosts.ts'
@@ -260,14 +261,25 @@ export function createConsoleJobs(openQueue: () => Promise<ConsoleQueue>, hosts:
     const made = opening.get()
     const queue = await made
     if (!queue.isAway) return queue
-    if (opening.made === made) {
-      opening.forget()
-      queue[Symbol.dispose]()
-    }
+    close(made, queue)
     return await open()
   }
+  const close = (made: Promise<ConsoleQueue> | undefined, queue: ConsoleQueue): void => {
+    if (opening.made !== made) return
+    opening.forget()
+    queue[Symbol.dispose]()
+  }
   return {
-    read: async (): Promise<QueueStatus | undefined> => (await open()).read(),
+    async read(): Promise<QueueStatus | undefined> {
+      const queue = await open()
+      try {
+        return queue.read()
+      } catch (error) {
+        // A whole file may have taken its place, which is noticed only when it is opened.
+        if (isDamagedFile(error)) close(opening.made, queue)
+        throw error
+      }
+    },
     tryOut: async (whatIf) => (await open()).tryOut(whatIf),
     details: async (id): Promise<JobDetails | undefined> => (await open()).details(id),
     sweep: async (id) => (await open()).sweep(id),

@@ -25,6 +25,10 @@ export function damagedFile(what: string, { kind, reason }: FileDamage): MusterE
 /** A text of one row is damaged; other rows can be read. */
 export class DamagedRow extends MusterError {}
 
+/** The whole file cannot be used. */
+export const isDamagedFile = (error: unknown): boolean =>
+  error instanceof MusterError && error.code === 'configuration' && !(error instanceof DamagedRow)
+
 /** `key`: as `KEYS`. A trial: its study and its number. */
 export type RowName = { readonly table: keyof typeof KEYS; readonly key: readonly [number, (number | undefined)?] }
 

@@ -86,6 +86,8 @@ const TITLES: Readonly<Record<JobAction, string>> = {
   retry: 'Retry',
 }
 
+const NO_JOB = 'no job is selected: Esc clears the filter'
+
 const CLUSTER_TITLES: Readonly<Record<ClusterAction, string>> = {
   delete: 'Delete',
   suspend: 'Suspend',
@@ -436,7 +438,7 @@ export class JobsPage implements Page {
     log: () => this.#openLog({}),
     'member-log': () => {
       const member = this.#chosenMember
-      if (member === undefined) this.#context.notice('no job is selected: Esc clears the filter', 'warning')
+      if (member === undefined) this.#context.notice(NO_JOB, 'warning', 'key')
       else this.#openLog({ member })
     },
     'log-rank': () => this.#stepRank(1),
@@ -724,8 +726,7 @@ export class JobsPage implements Page {
     // Jobs that come meanwhile must not take its place.
     if (ranks === undefined && study === undefined) this.#watch.set({ spec: line.spec })
     const only = ranks?.job ?? (isTableOpen ? this.#chosenMember : undefined)
-    if (isTableOpen && only === undefined)
-      return this.#context.notice('no job is selected: Esc clears the filter', 'warning')
+    if (isTableOpen && only === undefined) return this.#context.notice(NO_JOB, 'warning', 'key')
     const members = await this.#jobs.members(line.spec, CHANGED_KINDS[action])
     const retried = action === 'retry' && line.study ? await this.#failedOf(line.study.study.id) : undefined
     const ids = members.filter((id) => (only === undefined || id === only) && retried?.has(id) !== false)

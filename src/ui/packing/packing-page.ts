@@ -251,11 +251,15 @@ export class PackingPage implements Page {
   }
 
   #nextList(): void {
-    const { packingList, status } = this.#context.state.queue
+    const { packingList, status, trouble } = this.#context.state.queue
     const places = [undefined, ...LISTS.filter((list) => list in this.#scene.lists)]
     if (places.length === 1)
       this.#context.notice(
-        status?.active.length === 0 ? 'no job runs or waits, so there are no lists' : 'the lists need a larger window',
+        trouble !== undefined
+          ? 'there are no lists while the queue cannot be read'
+          : status?.active.length === 0
+            ? 'no job runs or waits, so there are no lists'
+            : 'the lists need a larger window',
       )
     this.#watch.set({ packingList: places[(places.indexOf(packingList) + 1) % places.length] })
   }

@@ -1,6 +1,7 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { CliContext } from '../../../../src/cli/command-line/verb.ts'
@@ -63,6 +64,35 @@ it('opens the queue again where it should be when its file was moved away', asyn
     return store.list([], 10).map(({ spec }) => spec.command)
   }
   expect([commandsIn(path), commandsIn(join(directory, 'moved'))]).toEqual([['false'], ['true']])
+})
+
+it('reads a whole queue that was put in the place of a damaged one', async () => {
+  const context = contextIn(directory)
+  using jobs = createConsoleJobs(declaredQueue({}, context, true), NO_HOSTS)
+  await jobs.submit('-- true')
+  await jobs.read()
+  const inventory = await loadInventory({
+    file: join(directory, 'hosts.yaml'),
+    cwd: directory,
+    env: {},
+    sections: async () => [],
+  })
+  const path = queuePath(inventory, context)
+  {
+    using file = new DatabaseSync(path)
+    file.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  }
+  const whole = readFileSync(path)
+  // The same file, as an editor or cp writes it.
+  writeFileSync(path, Buffer.concat([whole.subarray(0, 4096), Buffer.alloc(whole.length - 4096, 0xff)]))
+  {
+    // Whatever this connection still knows is out of date.
+    using file = new DatabaseSync(path)
+    file.exec('PRAGMA user_version = 1')
+  }
+  await expect(jobs.read()).rejects.toThrow('cannot be used')
+  writeFileSync(path, whole)
+  expect((await jobs.read())?.groups).toHaveLength(1)
 })
 
 it('follows hosts.yaml, and names what its scheduler does not know of it', async () => {
