@@ -111,7 +111,7 @@ function harmlessControl(sequence: string): string {
     return modes.length === 0 ? '' : `\x1b[?${modes.join(';')}${final}`
   }
   // It would erase what was on the terminal before.
-  if (/3.*J$/.test(sequence)) return ''
+  if (sequence.endsWith('J') && sequence.includes('3')) return ''
   return DRAWING.test(sequence) ? `\x1b[${sequence}` : ''
 }
 

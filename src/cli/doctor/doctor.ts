@@ -2,6 +2,7 @@
 
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
+import { LineReader } from '../../base/line-reader.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
@@ -254,16 +255,14 @@ export function createDoctorHost(connection: Connection, clock: Clock): DoctorHo
       const exchanges: Exchange[] = []
       let sentAtMs = clock.now()
       let isReady = false
-      let partial = ''
+      const lines = new LineReader(STDOUT_LIMIT_BYTES)
       let received = 0
       await runUntil(connection, clock, command, options, (stop, write) => ({
         onStdout(bytes) {
           const receivedAtMs = clock.now()
           received += bytes.length
           if (received > STDOUT_LIMIT_BYTES) return stop(FLOOD)
-          const lines = (partial + Buffer.from(bytes).toString('latin1')).split('\n')
-          partial = lines.pop() ?? ''
-          for (const line of lines) {
+          for (const line of lines.push(Buffer.from(bytes).toString('latin1'))) {
             if (!isReady && !line.startsWith(options.ready)) continue
             isReady = true
             if (exchanges.length > questions.length) return

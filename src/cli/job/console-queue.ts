@@ -139,7 +139,7 @@ function tryOut(whatIf: WhatIf, queue: OpenQueue, nowMs: number): TryOut {
   }
   if (places === undefined) {
     const why = whyNotGang(cluster, gang)?.lines ?? ['this policy finds no place for it']
-    return { places, why, victims: victimsFor(effects)?.slice(0, MOST_NAMED).map(nameOf) }
+    return { places, why, victims: victimsFor(effects)?.map(nameOf) }
   }
   const later = delaysOf(effects, places)
     .slice(0, MOST_NAMED)

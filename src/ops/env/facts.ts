@@ -64,7 +64,7 @@ done`,
     if (architecture === undefined || !/^\w+$/.test(architecture)) return undefined
     const libc = /^(glibc|musl) (\d+(?:\.\d+)+)/.exec(said.get('libc')?.trim() ?? '')
     const driver = / (\d{2,}\.\d+(?:\.\d+)?) /.exec(`${said.get('driver') ?? ''} `)?.[1]
-    const cuda = cudaOf(said.get('cuda') ?? '')
+    const cuda = cudaOf((said.get('cuda') ?? '').slice(0, 2000))
     return {
       architecture,
       ...(libc === null ? {} : { libc: `${libc[1]} ${libc[2]}` }),

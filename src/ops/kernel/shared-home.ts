@@ -34,7 +34,9 @@ export const homeFact: Fact<Home> = {
   script: 'limited ls -di "$HOME/."',
   parse(text) {
     const [, inode, path] = /^\s*(\d{1,20}) (\/[^\n]{0,4000})$/.exec(text) ?? []
-    return inode === undefined || path === undefined ? undefined : { inode, path: path.replace(/\/+\.?$/, '') || '/' }
+    return inode === undefined || path === undefined
+      ? undefined
+      : { inode, path: path.replace(/(?<!\/)\/+\.?$/, '') || '/' }
   },
 }
 

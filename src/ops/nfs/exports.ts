@@ -124,10 +124,18 @@ export type ActiveExport = { readonly path: string; readonly client: string; rea
 /** `exportfs -s` and /var/lib/nfs/etab: a path, white space, `client(options)`. */
 export function parseActiveExports(text: string): ActiveExport[] {
   return text.split('\n').flatMap((line) => {
-    const match = /^(\S.*?)\s+([^\s()]+)\(([^()]*)\)$/.exec(line)
-    if (match === null) return []
-    const client = match[2] === '<world>' ? '*' : (match[2] ?? '')
-    return [{ path: unescapePath(match[1] ?? ''), client, options: new Set((match[3] ?? '').split(',')) }]
+    // No regular expression: a host could make one that finds the parts take hours.
+    const open = line.lastIndexOf('(')
+    const at = Math.max(line.lastIndexOf(' ', open), line.lastIndexOf('\t', open))
+    const [path, word, options] = [
+      line.slice(0, Math.max(0, at)).trimEnd(),
+      line.slice(at + 1, open),
+      line.slice(open + 1, -1),
+    ]
+    if (open < 0 || !line.endsWith(')') || options.includes(')')) return []
+    if (path === '' || path !== path.trimStart() || word === '' || word.includes(')')) return []
+    const client = word === '<world>' ? '*' : word
+    return [{ path: unescapePath(path), client, options: new Set(options.split(',')) }]
   })
 }
 

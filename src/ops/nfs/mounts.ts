@@ -51,7 +51,7 @@ export function versionOf({ options }: Mount): string | undefined {
 
 /** As systemd-octal(1) `--path --suffix=mount` names it. */
 export function unitName(point: string): string {
-  const path = point.replace(/^\/+|\/+$/g, '').replace(/\/+/g, '/')
+  const path = point.split('/').filter(Boolean).join('/')
   if (path === '') return '-.mount'
   const hex = (byte: number) => `\\x${byte.toString(16).padStart(2, '0')}`
   const name = [...Buffer.from(path)].map((byte, index) => {
@@ -74,7 +74,7 @@ export function pointOf(line: string): string | undefined {
 }
 
 export function trimmed(path: string): string {
-  return path.length > 1 ? path.replace(/\/+$/, '') : path
+  return path.length > 1 ? path.replace(/(?<!\/)\/+$/, '') : path
 }
 
 function octal(word: string): string {

@@ -41,7 +41,7 @@ const MOST_PATH = 1024
 /** The absolute path without `..` and slashes at the end; undefined: it cannot be the path of a directory of results. */
 export function directoryPath(text: string): string | undefined {
   if (!text.startsWith('/') || text.length > MOST_PATH || /[\x00-\x1f\x7f]/.test(text)) return undefined
-  const path = posix.normalize(text).replace(/\/+$/, '')
+  const path = posix.normalize(text).replace(/(?<!\/)\/+$/, '')
   return path === '' ? undefined : path
 }
 

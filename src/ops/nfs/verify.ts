@@ -69,6 +69,9 @@ function mountFindings(host: string, shares: readonly Share[], areaFacts: AreaFa
   ]
 }
 
+/** `4194304 bytes (4.2 MB, 4.0 MiB) copied, 0.0412 s, 102 MB/s`; busybox writes `seconds`. */
+const secondsOf = (line: string): string | undefined => /, ([\d.e-]{1,20}) s(?:ec|econds)?,/.exec(line)?.[1]
+
 type TestDirectory = { readonly host: string; readonly directory: string }
 type Written = TestDirectory & { readonly name: string; readonly bytesPerSecond: number; readonly latencyMs: number }
 
@@ -81,11 +84,10 @@ async function prove(share: Share, directories: readonly TestDirectory[], hostEx
   await Promise.all(
     directories.map(async (place) => {
       const result = await exec(place.host, writeScript(place.directory, place.host))
-      const match = /^(\S+) (\d+) bytes .*?([\d.e-]+) s(?:ec|econds)?,.*\n\S+ .*?([\d.e-]+) s(?:ec|econds)?,/.exec(
-        Buffer.from(result.stdout).toString(),
-      )
-      if (match !== null && NAME.test(match[1] ?? '')) {
-        const [, name = '', , whole, one] = match
+      const [first = '', second = ''] = Buffer.from(result.stdout).toString().split('\n', 2)
+      const [name = ''] = first.split(' ', 1)
+      const [whole, one] = [secondsOf(first), secondsOf(second)]
+      if (whole !== undefined && one !== undefined && NAME.test(name)) {
         const bytesPerSecond = PROOF_BYTES / Math.max(Number(whole), 1e-6)
         written.push({ ...place, name, bytesPerSecond, latencyMs: Number(one) * 1000 })
         return

@@ -68,7 +68,7 @@ function installedFact({ environment }: RayNode): Fact<Installed> {
 if [ -z "$ray" ]; then echo "absent$py"; else limited "$py" -c ${shellQuote(INSTALLED)}; fi`,
     parse(text) {
       if (text.startsWith('absent')) return { kind: 'absent', hasPython: text !== 'absent' }
-      const [, ray, python = '', missing = ''] = /^ray=(\S*) python=(\S+)(.*)$/.exec(text) ?? []
+      const [, ray, python = '', missing = ''] = /^ray=(\S*) python=(\S+)(.*)$/.exec(text.slice(0, 4096)) ?? []
       if (ray === undefined) return undefined
       return ray === ''
         ? { kind: 'absent', hasPython: true }
@@ -135,7 +135,7 @@ ${BARE} ${shellQuote(REACH)} ${ways.map(({ other, port }) => shellQuote(`${other
     parse(text) {
       if (!text.endsWith('end')) return undefined
       const unreached = new Map<string, Map<number, Hindrance>>()
-      for (const [, index, how = ''] of text.matchAll(/(\d+):([snru])/g)) {
+      for (const [, index, how = ''] of text.matchAll(/(\d{1,6}):([snru])/g)) {
         const way = ways[Number(index)]
         if (way === undefined) continue
         const ports = unreached.get(way.other.host) ?? new Map<number, Hindrance>()

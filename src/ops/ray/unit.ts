@@ -30,7 +30,7 @@ else echo "there $(limited systemctl $manager is-active ${unit}) $(limited syste
 fi`,
     parse(text) {
       if (text === 'no-systemd' || text === 'absent') return { kind: text }
-      const [, state, enabled] = /^there (\S*) ?(\S*)$/.exec(text) ?? []
+      const [, state, enabled] = /^there (\S{0,40}) ?(\S{0,40})$/.exec(text) ?? []
       return state === undefined || enabled === undefined ? undefined : { kind: 'there', state, enabled }
     },
   }

@@ -4,6 +4,7 @@
  * there, they could act on it, or make a line look like that of another host.
  * Bounded: on a terminal a line beyond the limit is cut, and marked as cut.
  */
+import { ByteStore } from '../../base/byte-store.ts'
 import { printable, printableLines } from '../../base/printable.ts'
 
 const NEWLINE = 10
@@ -22,7 +23,7 @@ export class LinePrefixer {
   readonly #prefix: Buffer
   readonly #isCut: boolean
   /** The unfinished line. */
-  #held: Buffer = Buffer.alloc(0)
+  readonly #held = new ByteStore()
   /** Bytes of that line that were dropped. */
   #dropped = 0
 
@@ -36,8 +37,9 @@ export class LinePrefixer {
     const lastBreak = bytes.lastIndexOf(NEWLINE)
     if (lastBreak < 0) return this.#hold(bytes)
     const whole = bytes.subarray(0, lastBreak + 1)
-    const lines = this.#format(this.#held.length === 0 ? whole : Buffer.concat([this.#held, whole]))
-    this.#held = Buffer.alloc(0)
+    const isWhole = this.#held.length === 0
+    if (!isWhole) this.#held.append(whole)
+    const lines = this.#format(isWhole ? whole : this.#held.take())
     this.#dropped = 0
     const rest = lastBreak + 1 < bytes.length ? this.#hold(bytes.subarray(lastBreak + 1)) : undefined
     return rest === undefined ? lines : Buffer.concat([lines, rest])
@@ -50,14 +52,14 @@ export class LinePrefixer {
 
   #hold(bytes: Uint8Array): Buffer | undefined {
     if (!this.#isCut && this.#held.length + bytes.length > MAX_HELD_BYTES) {
-      const lines = this.#format(Buffer.concat([this.#held, bytes, LINE_END]))
-      this.#held = Buffer.alloc(0)
-      return lines
+      this.#held.append(bytes)
+      this.#held.append(LINE_END)
+      return this.#format(this.#held.take())
     }
     // One byte more than is shown, to know that the line was too long.
     const room = this.#isCut ? Math.max(0, MAX_SHOWN_BYTES + 1 - this.#held.length) : bytes.length
     this.#dropped += Math.max(0, bytes.length - room)
-    if (room > 0) this.#held = Buffer.concat([this.#held, bytes.subarray(0, room)])
+    if (room > 0) this.#held.append(bytes.subarray(0, room))
     return undefined
   }
 

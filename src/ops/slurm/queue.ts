@@ -193,7 +193,7 @@ function failureOf({ status, reason, nodes }: SlurmJob, hasBegun: boolean): Slur
 /** `exit CODE`, and of a command that failed the state and its reason, as squeue said then. */
 function endOf(text: string): SlurmEnd | undefined {
   const [, digits = '', state = '', reason = ''] =
-    /^exit (\d{1,3})(?: ([A-Z_]+)(?: (\S+))?.*)?$/.exec(text.trim()) ?? []
+    /^exit (\d{1,3})(?: ([A-Z_]{1,40})(?: (\S{1,200}))?.*)?$/.exec(text.trim()) ?? []
   if (digits === '') return undefined
   const code = Math.min(255, Number(digits))
   // As long as its script runs, a job is completing only if something has ended it.

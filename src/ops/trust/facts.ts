@@ -39,6 +39,10 @@ ssh-keygen -y -P '' -f "$f" || echo 'unusable ssh-keygen cannot read it'`,
  * with. Root asks sshd itself and reads the private keys; others read the public keys beside them. A server that is no sshd
  * names its keys in MUSTER_HOST_KEYS.
  */
+const MOST_KEYS = 16
+/** Characters: an RSA key of 16,384 bits has 2,740. */
+const MOST_KEY = 4096
+
 const hostKeysFact: Fact<readonly string[]> = {
   script: `p=$$ file=/etc/ssh/sshd_config
 while [ "\${p:-1}" -gt 1 ]; do
@@ -61,9 +65,10 @@ done`,
   parse(text) {
     const keys = text.split('\n').flatMap((line) => {
       const key = /^((?:ssh|ecdsa|sk)-[\w@.-]+ [A-Za-z0-9+/]+={0,2})(?: |$)/.exec(line)?.[1]
-      return key === undefined || key.length > 4096 ? [] : [key]
+      return key === undefined || key.length > MOST_KEY ? [] : [key]
     })
-    return keys.length === 0 ? undefined : [...new Set(keys)].toSorted()
+    // Of each kind a few: more would only fill the known_hosts of the others.
+    return keys.length === 0 ? undefined : [...new Set(keys)].slice(0, MOST_KEYS).toSorted()
   },
 }
 

@@ -18,7 +18,7 @@ export const memberDirectory = (member: number): string => `member-${member}`
 /** What the variable is before the host completes it: absolute with `shared`. */
 export function checkpointValue(storeId: string, study: number, member: number, shared: string | undefined): string {
   const path = `${studyDirectory(storeId, study)}/${memberDirectory(member)}`
-  return shared === undefined ? path : `${shared.replace(/\/+$/, '')}/${path}`
+  return shared === undefined ? path : `${shared.replace(/(?<!\/)\/+$/, '')}/${path}`
 }
 
 const MEMBER = '[0-9a-f]+-\\d+/member-\\d+$'

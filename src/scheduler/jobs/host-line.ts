@@ -3,9 +3,11 @@
  * rounds is passed on at once. Lines without the shell's mark come from something else on the host and are ignored; a host that
  * prints too much is disconnected.
  */
+
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
+import { LineReader } from '../../base/line-reader.ts'
 import { endLine, formatPrelude, formatRound, NOTICE, parseUp, type Round, type RoundResult } from './host-program.ts'
 
 /** A shell of POSIX sh that reads its program from stdin. Disposing ends it. */
@@ -51,7 +53,7 @@ export class HostLine implements Disposable {
     | { readonly last: string; readonly sentMs: number; lines: string[]; readonly end: (result: RoundResult) => void }
     | undefined
   #number = 0
-  #held = ''
+  readonly #held = new LineReader(MOST_HELD)
   #mark = ''
   #leftBytes = 0
   /** Why it was disconnected between two rounds. */
@@ -92,7 +94,7 @@ export class HostLine implements Disposable {
   }
 
   #open(): JobShell {
-    this.#held = ''
+    this.#held.clear()
     this.#mark = randomBytes(MARK_BYTES).toString('hex')
     const { host, port } = this.#options
     const shell: JobShell = port.open(host, {
@@ -109,8 +111,7 @@ export class HostLine implements Disposable {
   #take(text: string): void {
     this.#leftBytes -= text.length
     if (this.#leftBytes < 0) return this.#cut()
-    const all = (this.#held + text).split('\n')
-    this.#held = (all.pop() ?? '').slice(-MOST_HELD)
+    const all = this.#held.push(text)
     // Something else may have printed before the mark on the same line.
     const lines = all.flatMap((line) => {
       const at = line.indexOf(this.#mark)

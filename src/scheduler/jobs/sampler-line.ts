@@ -3,9 +3,11 @@
  * at once, since each would otherwise wait for the one before. The program knows nothing that is not in the rows of the study, so it may be lost at any time, is opened again when the next
  * suggestion is needed, and is then told everything. Its lines are bounded, and it is believed nothing but a suggestion.
  */
+
 import { type Clock, hasPassed } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
+import { LineReader } from '../../base/line-reader.ts'
 import { printable } from '../../base/printable.ts'
 import { samplerOf, samplerStart, samplerTrial, samplerValues } from '../study/optuna.ts'
 import type { SamplerPlace, Study, Trial, TrialEnd } from '../study/study.ts'
@@ -51,7 +53,7 @@ const MOST_VALUE = 200
 type Opened = {
   readonly shell: JobShell
   state: 'begun' | 'told' | 'ready'
-  held: string
+  readonly held: LineReader
   /** The last lines that do not come from the program: why a shell failed. */
   said: readonly string[]
   leftCharacters: number
@@ -157,7 +159,7 @@ export class SamplerLine implements Disposable {
           if (isThis() && opened !== undefined) this.#end([reason, ...saidBy(opened)].join(': '))
         },
       })
-      opened = { shell, state: 'begun', held: '', said: [], leftCharacters: MOST_CHARACTERS }
+      opened = { shell, state: 'begun', held: new LineReader(MOST_LINE), said: [], leftCharacters: MOST_CHARACTERS }
     } catch (error) {
       return this.#lose(this.#named(messageOf(error)))
     }
@@ -204,9 +206,8 @@ export class SamplerLine implements Disposable {
     opened.leftCharacters -= text.length
     if (opened.leftCharacters < 0)
       return this.#end(`disconnected: it printed more than ${formatBytes(MOST_CHARACTERS)}`)
-    const lines = (opened.held + text).split('\n')
-    opened.held = lines.pop() ?? ''
-    if (opened.held.length > MOST_LINE)
+    const lines = opened.held.push(text)
+    if (opened.held.heldLength > MOST_LINE)
       return this.#end(`disconnected: it printed a line of more than ${formatBytes(MOST_LINE)}`)
     for (const line of lines) {
       const message = messageIn(line)

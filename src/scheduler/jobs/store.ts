@@ -103,8 +103,9 @@ export class JobStore implements Disposable {
     return this.submitAll([submission], nowMs)[0] ?? []
   }
 
-  /** All of them or none, with one wait for the disk. */
+  /** All of them or none, with one wait for the disk. @throws MusterError 'configuration' where the file was moved away */
   submitAll(submissions: readonly Submission[], nowMs: number): readonly (readonly number[])[] {
+    this.file.requireInPlace()
     return this.together(() => submissions.map((submission) => this.#insert(submission, nowMs)))
   }
 

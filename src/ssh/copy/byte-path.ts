@@ -25,7 +25,11 @@ export function joinPath(directory: BytePath, name: BytePath): BytePath {
 
 /** The last part as cp takes it: `a/b/` is `b`; `.`, `..` and `/` have none. */
 export function baseName(path: BytePath): BytePath {
-  const last = path.replace(/\/+$/, '').split('/').at(-1) ?? ''
+  const last =
+    path
+      .replace(/(?<!\/)\/+$/, '')
+      .split('/')
+      .at(-1) ?? ''
   return last === '.' || last === '..' ? '' : last
 }
 

@@ -1,6 +1,7 @@
 /** The helper (helper-script.ts) on one host. A host without Python, or with one session, has none: the shell does everything. */
 
 import { randomBytes } from 'node:crypto'
+import { ByteStore } from '../../base/byte-store.ts'
 import type { Clock } from '../../base/clock.ts'
 import { parseJson, record } from '../../base/json-lines.ts'
 import { printable } from '../../base/printable.ts'
@@ -33,6 +34,7 @@ export type HelperOptions = {
 }
 
 const LINE_BYTES = 4 * 1024 * 1024
+const LINE_FEED = 10
 const PING_MS = 15_000
 
 export class RemoteHelper {
@@ -40,7 +42,7 @@ export class RemoteHelper {
   readonly #waiting = new Map<number, PromiseWithResolvers<HelperMessage>>()
   readonly #listeners = new Set<(message: HelperMessage | undefined) => void>()
   #process: RemoteProcess | undefined
-  #pending = Buffer.alloc(0)
+  readonly #pending = new ByteStore()
   #isLost = false
   /** While the channel is full. */
   #room: PromiseWithResolvers<void> | undefined
@@ -137,13 +139,16 @@ export class RemoteHelper {
 
   #take(bytes: Uint8Array): void {
     if (this.#isLost) return
-    this.#pending = Buffer.concat([this.#pending, bytes])
-    for (let end = this.#pending.indexOf(10); end >= 0; end = this.#pending.indexOf(10)) {
-      const line = this.#pending.subarray(0, end).toString('utf8')
-      this.#pending = this.#pending.subarray(end + 1)
-      const message = parse(line)
-      if (message === undefined) return this.close()
-      this.#handle(message)
+    this.#pending.append(bytes)
+    if (bytes.includes(LINE_FEED)) {
+      let rest = this.#pending.take()
+      for (let end = rest.indexOf(LINE_FEED); end >= 0; end = rest.indexOf(LINE_FEED)) {
+        const message = parse(rest.subarray(0, end).toString('utf8'))
+        rest = rest.subarray(end + 1)
+        if (message === undefined) return this.close()
+        this.#handle(message)
+      }
+      this.#pending.append(rest)
     }
     if (this.#pending.length > LINE_BYTES) this.close()
   }

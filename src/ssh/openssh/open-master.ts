@@ -82,7 +82,7 @@ const CAUSES: readonly Cause[] = [
 
 /** `lines`: what ssh wrote, oldest first; `phase`: how far it had come. */
 export function failureFromOutput(lines: readonly string[], phase: ConnectPhase): ConnectFailure {
-  const said = lines.filter((line) => !DEBUG.test(line)).map((line) => line.replace(/^@\s*|\s*@$/g, '').trim())
+  const said = lines.filter((line) => !DEBUG.test(line)).map((line) => line.replace(/^@/, '').replace(/@$/, '').trim())
   for (const { pattern, ...cause } of CAUSES) {
     const line = said.find((each) => pattern.test(each))
     if (line === undefined) continue
@@ -369,7 +369,8 @@ type AskpassQuestion =
 export function parseAskpassQuestion(host: string, text: string, promptKind: string | undefined): AskpassQuestion {
   if (promptKind === 'none') return { kind: 'notice', text }
   // A server's questions begin like this (since OpenSSH 8.5).
-  if (/^\([^()\s]*@[^()\s]*\) /.test(text)) return { kind: 'prompt', text, isEchoed: promptKind === 'confirm' }
+  if (/^\([^()\s]*\) /.exec(text)?.[0].includes('@'))
+    return { kind: 'prompt', text, isEchoed: promptKind === 'confirm' }
   if (text.startsWith("Please type 'yes'")) return { kind: 'refuse' }
   if (/\(yes\/no(\/\[fingerprint\])?\)\?/.test(text)) {
     const key = newHostKey(host, text)

@@ -69,7 +69,8 @@ export class BringUpWork implements Disposable {
     const { change } = this.#view
     // A plan that is made or shown has started nothing.
     if (change === undefined || !isChanging(change) || this.isDeciding) return []
-    return [{ title: change.order.direction === 'up' ? 'bring-up' : 'take-down', hosts: change.order.hosts }]
+    const { direction, hosts } = change.order
+    return [{ title: direction === 'up' ? 'bring-up' : 'take-down', hosts, endsWith: hosts }]
   }
 
   /** A plan is being made or waits for an answer. */

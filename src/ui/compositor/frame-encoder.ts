@@ -46,7 +46,7 @@ const ERASED = 8
 /** A terminal that draws a cell too wide (the parts of a cluster side by side) draws over up to this many cells after it. */
 const SPILL = 8
 /** Terminals would join the next cell to this one, which may be the frame or another host's. */
-const JOINS_NEXT = /\u200d+$/
+const JOINS_NEXT = /(?<!\u200d)\u200d+$/
 const SOFT_HYPHEN = 0xad
 const HYPHEN = 0x2d
 const BLANKS = { 1: ' ', 2: '  ' } as const

@@ -765,7 +765,7 @@ export class ConsoleApp implements PageContext, Disposable {
       ...(work.isHeld ? [{ title: work.title(), hosts: work.busyHosts() }] : []),
       ...Object.values(this.pages).flatMap(({ busy }) => busy),
     ]
-    const meant = beside.map(({ title, hosts }) => ({ title, hosts: hosts.filter(isMeant ?? (() => true)) }))
+    const meant = beside.map((each) => ({ ...each, hosts: each.hosts.filter(isMeant ?? (() => true)) }))
     return [...meant.filter(({ hosts }) => isMeant === undefined || hosts.length > 0), ...forwards.busyOn(isMeant)]
   }
 

@@ -147,8 +147,8 @@ export function openCloseHost(app: ConsoleApp): void {
           : [
               { text: `This also ends the recording of ${clip(foldHostSet(recorded), 24)}.`, tone: 'warning' as const },
             ]),
-        ...busy.map(({ title, hosts: on }) => ({
-          text: `This also ends ${clip(title, 36)} on ${clip(foldHostSet(on), 24)}.`,
+        ...busy.map(({ title, hosts: on, endsWith }) => ({
+          text: `This also ends ${clip(title, 36)} on ${clip(foldHostSet(endsWith ?? on), 24)}.`,
           tone: 'warning' as const,
         })),
       ],

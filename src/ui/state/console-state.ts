@@ -368,7 +368,8 @@ export interface Page extends Disposable {
 }
 
 /** Something that runs: a few words, and on which hosts. */
-export type Busy = { readonly title: string; readonly hosts: readonly string[] }
+/** `endsWith`: where it ends on one host, it ends on all of these. */
+export type Busy = { readonly title: string; readonly hosts: readonly string[]; readonly endsWith?: readonly string[] }
 
 /** What a page, and everything else that works beside the shells, may use of the console. */
 export interface PageContext {

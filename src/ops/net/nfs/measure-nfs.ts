@@ -8,6 +8,7 @@ import { onAbort } from '../../../base/abort.ts'
 import type { Clock } from '../../../base/clock.ts'
 import { counted } from '../../../base/counted.ts'
 import { formatBytes } from '../../../base/format-bytes.ts'
+import { LineReader } from '../../../base/line-reader.ts'
 import { shellQuote } from '../../../base/shell-quote.ts'
 import { ageText } from '../../../base/time-text.ts'
 import { type OpsHosts, reasonOfResult } from '../../kernel/host-port.ts'
@@ -187,19 +188,17 @@ done`
 }
 
 /** `write 4194304 bytes (4.2 MB, 4.0 MiB) copied, 0.0412 s, 102 MB/s`; busybox writes `seconds`. */
-const LINE = /^(write|read|small) (\d+) bytes .*?([\d.e-]+) s(?:ec|econds)?,/
+const LINE = /^(write|read|small) (\d+) bytes .*?, ([\d.e-]{1,20}) s(?:ec|econds)?,/
 
 type Told<E> = E extends unknown ? Omit<E, 'host'> : never
 type ReadEvent = Told<Extract<NfsEvent, { type: 'block' | 'small-file' | 'cached' }>>
 
 class NfsReader {
-  #partial = ''
+  readonly #lines = new LineReader(4096)
   #count = 0
 
   push(text: string): readonly ReadEvent[] {
-    const lines = (this.#partial + text).split('\n')
-    this.#partial = (lines.pop() ?? '').slice(-4096)
-    return lines.flatMap((line): ReadEvent[] => {
+    return this.#lines.push(text).flatMap((line): ReadEvent[] => {
       if (line === 'cached') return [{ type: 'cached' }]
       const [, what, size, time] = LINE.exec(line.slice(0, 400)) ?? []
       const [bytes, seconds] = [amountOf(size), amountOf(time)]

@@ -1,5 +1,6 @@
 /** Measures two hosts, both directions at once: bandwidth and round-trip time for each second. */
 
+import { LineReader } from '../../../base/line-reader.ts'
 import { shellQuote } from '../../../base/shell-quote.ts'
 import { reasonOfResult, type ScriptResult } from '../../kernel/host-port.ts'
 import { formatOutcome } from '../../run/outcome.ts'
@@ -129,14 +130,12 @@ async function pingAlong(
   context: PairContext,
 ): Promise<void> {
   if (!from.facts.hasPing) return
-  let partial = ''
+  const lines = new LineReader(MOST_LINE)
   await context.hosts.exec(from.name, `LC_ALL=C exec ping -n ${shellQuote(to.place.address)}`, {
     timeoutMs: (seconds + 60) * 1000,
     signal: context.signal,
     onOutput(_, text) {
-      const lines = (partial + text).split('\n')
-      partial = (lines.pop() ?? '').slice(-4096)
-      for (const line of lines) {
+      for (const line of lines.push(text)) {
         const ms = amountOf(/ time[=<]([\d.]+) ?ms/.exec(line)?.[1])
         if (ms !== undefined) context.onEvent({ type: 'round-trip', from: from.name, to: to.name, ms })
       }
@@ -146,6 +145,8 @@ async function pingAlong(
 
 /** `[  5]   1.00-2.00   sec   112 MBytes  941000 Kbits/sec`, `[SUM] 0.0000-1.0000 sec  1 Bytes  2 bits/sec` */
 const LINE = /^\[\s*(\d+|SUM)\]\s+([\d.]+)-\s*([\d.]+)\s+sec\s+[\d.]+ \w+\s+([\d.]+) (K?)bits\/sec/
+/** Characters. */
+const MOST_LINE = 4096
 /** A report over a longer interval is the final one. */
 const MOST_SECONDS = 1.5
 
@@ -154,7 +155,7 @@ export type Interval = { readonly second: number; readonly bitsPerSecond: number
 /** What a server of iperf3 (`-f k`) or iperf 2 (`-f b`) reports each second while it receives. */
 export class IntervalReader {
   readonly #isSummed: boolean
-  #partial = ''
+  readonly #lines = new LineReader(MOST_LINE)
 
   /** With several streams only their sum is used. */
   constructor(streams: number) {
@@ -162,9 +163,7 @@ export class IntervalReader {
   }
 
   push(text: string): readonly Interval[] {
-    const lines = (this.#partial + text).split('\n')
-    this.#partial = (lines.pop() ?? '').slice(-4096)
-    return lines.flatMap((line): Interval[] => {
+    return this.#lines.push(text).flatMap((line): Interval[] => {
       const match = LINE.exec(line.trim())
       if (match === null || (match[1] === 'SUM') !== this.#isSummed) return []
       const [begin, end, rate] = [match[2], match[3], match[4]].map(amountOf)

@@ -2,8 +2,10 @@
  * The processes of one host, every few seconds: what uses its cores, memory, disks and GPUs. Rates are means since the previous
  * report; what is not known (a process of another user's disks, a host without ps) is left out, never 0.
  */
+
 import type { Clock } from '../../../base/clock.ts'
 import { defined } from '../../../base/defined.ts'
+import { LineReader } from '../../../base/line-reader.ts'
 import { printable } from '../../../base/printable.ts'
 import { amountOf } from '../amount.ts'
 import { RepeatedScript, type WatchPort } from './repeated-script.ts'
@@ -102,7 +104,7 @@ type GpuUse = { sm?: number; bytes?: number }
 
 /** Parses the output of the script into reports; counters become rates between two of them. Bounded. */
 export class ProcessReader {
-  #partial = ''
+  readonly #lines = new LineReader(MAX_LINE)
   #length = 0
   #ticksPerSecond = 100
   #pageBytes = 4096
@@ -120,9 +122,7 @@ export class ProcessReader {
   isUnsupported = false
 
   push(text: string, atMs: number): readonly ProcessReport[] {
-    const lines = (this.#partial + text).split('\n')
-    this.#partial = (lines.pop() ?? '').slice(-MAX_LINE)
-    return lines.flatMap((line) => this.#line(line, atMs) ?? [])
+    return this.#lines.push(text).flatMap((line) => this.#line(line, atMs) ?? [])
   }
 
   #line(line: string, atMs: number): ProcessReport | undefined {

@@ -1,5 +1,7 @@
 /** What is known about a host at one second. Rates are per second; unknown values are left out, never 0. */
+
 import { defined } from '../../../base/defined.ts'
+import { LineReader } from '../../../base/line-reader.ts'
 import { amountOf } from '../amount.ts'
 
 export type CardTraffic = { readonly name: string; readonly receivedBytes: number; readonly sentBytes: number }
@@ -124,7 +126,7 @@ const fresh = (): Counters => ({ memory: {}, cards: new Map(), disks: new Map(),
 
 /** Parses the output of the script into samples; counters become rates between two of them. Bounded. */
 export class SampleReader {
-  #partial = ''
+  readonly #lines = new LineReader(MAX_LINE)
   /** Of the current sample. */
   #length = 0
   #now = fresh()
@@ -142,9 +144,7 @@ export class SampleReader {
   isUnsupported = false
 
   push(text: string, atMs: number): readonly Sample[] {
-    const lines = (this.#partial + text).split('\n')
-    this.#partial = (lines.pop() ?? '').slice(-MAX_TEXT)
-    return lines.flatMap((line) => this.#line(line.trim(), atMs) ?? [])
+    return this.#lines.push(text).flatMap((line) => this.#line(line.trim(), atMs) ?? [])
   }
 
   #line(line: string, atMs: number): Sample | undefined {

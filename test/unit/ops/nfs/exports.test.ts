@@ -59,6 +59,12 @@ describe('what is exported', () => {
 
   it.each([shown, kept])('is compared with what is wanted: %.20s', (text) => {
     const [active] = parseActiveExports(text)
+    for (const wrong of ['/srv', '/srv m1', ' /srv m1(ro)', '(ro)', '/srv m1(ro)x', '/srv m1(ro))'])
+      expect(parseActiveExports(wrong)).toEqual([])
+    expect(parseActiveExports('/a b  <world>(ro)')).toMatchObject([{ path: '/a b', client: '*' }])
+    // A host may answer anything: it takes no time out of proportion.
+    for (const long of [`a${' '.repeat(1_000_000)}`, `/a${' b'.repeat(500_000)}`, '('.repeat(1_000_000)])
+      expect(parseActiveExports(long)).toEqual([])
     expect(active).toMatchObject({ path: '/nfsroot', client: '*' })
     const options = active?.options ?? new Set()
     expect(agrees(options, ['rw', 'sync', 'no_root_squash', 'no_subtree_check'])).toBe(true)

@@ -279,11 +279,12 @@ test('a queue that lost the row of its lease, as when it was recovered, gets ano
   expect(store.lease.take('other', 2, 1000)).toEqual({ token: 2 })
 })
 
-test('a scheduler does not go on with a file that was moved away', () => {
+test('nobody goes on with a file that was moved away', () => {
   using store = new JobStore(path)
   expect(() => store.file.requireInPlace()).not.toThrow()
   renameSync(path, join(directory, 'moved.db'))
   expect(() => store.file.requireInPlace()).toThrow('was moved or deleted while it was in use')
+  expect(() => store.submit(SUBMISSION, 0)).toThrow('was moved or deleted while it was in use')
   renameSync(join(directory, 'moved.db'), path)
   expect(() => store.file.requireInPlace()).not.toThrow()
 })
