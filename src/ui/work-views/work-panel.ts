@@ -8,7 +8,7 @@ import type { LineCheck } from '../dialogs/prompt-dialog.ts'
 import { commandOf } from '../keys/key-table.ts'
 import { commandLabel } from '../keys/registry.ts'
 import type { RayWork } from '../ray/ray-line.ts'
-import { documentRows, firstRow, type RowDocument, rowsPane } from '../rows/rows-pane.ts'
+import { documentRows, firstRow, type RowDocument, rowsPane, rowWidth } from '../rows/rows-pane.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
 import { type PageContext, selectHosts } from '../state/console-state.ts'
 import { copyDocument, failureLines } from './copy-document.ts'
@@ -277,7 +277,10 @@ export class WorkPanel implements Disposable {
       top: () => goTo(0, Number.NEGATIVE_INFINITY),
       end: () => goTo(document.length, Number.POSITIVE_INFINITY),
       left: () => shift(-STEP_COLUMNS),
-      right: () => shift(STEP_COLUMNS),
+      right: () => {
+        if (this.#goesOn(drawn)) shift(STEP_COLUMNS)
+        else this.#context.notice('no line here goes on to the right', 'info', 'key')
+      },
       wide: () => this.#change((now) => ({ ...now, isWide: !now.isWide })),
       open: () => this.#open(),
       difference: () => {
@@ -353,6 +356,13 @@ export class WorkPanel implements Disposable {
       `${foldHostSet(closed)} ${verb} closed: ${commandLabel(state, 'add-host')} opens ${them}`,
       'warning',
     )
+  }
+
+  /** Whether a row in view has more to the right. */
+  #goesOn({ document, first, rows }: Drawn): boolean {
+    const width = (layoutPanel(this.#context.state).panel?.width ?? 0) - 2
+    const inView = Array.from({ length: rows }, (_, index) => document.row(first + index))
+    return inView.some((row) => rowWidth(row) > width)
   }
 
   #drawn(): Drawn | undefined {

@@ -179,10 +179,21 @@ describe('the panel of a run', () => {
     expect(panelRows(harness).filter((row) => row === '   same')).toHaveLength(1)
   })
 
+  it('does not scroll beyond the longest line', async () => {
+    const { harness, work } = open()
+    harness.type(`${LEADER}!seq\r`)
+    for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, 'short\n')
+    await setImmediate()
+    harness.type('l')
+    expect(panelRows(harness)).toContain('   short')
+    expect(harness.console.state.notice?.text).toBe('no line here goes on to the right')
+  })
+
   it('shows the line of the last match unchanged after a search that finds nothing, and scrolled to the right', async () => {
     const { harness, work } = open()
     harness.type(`${LEADER}!seq\r`)
-    for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, `line 7 of ${host}\nline 8 of ${host}\n`)
+    const long = 'x'.repeat(300)
+    for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, `line 7 of ${host}\nline 8 of ${host}\n${long}\n`)
     const search = async (needle: string) => {
       harness.type(`/${needle}\r`)
       await setImmediate()
