@@ -168,7 +168,9 @@ until [ -e ~/over ]; do sleep 0.05; done`
         '==> rank 0 on m1, claimed by m[1-2] <==\n  real 0\n==> rank 0 on m2, claimed by m[1-2] <==\n  lie\n',
       )
       // Also where one host alone claims it.
-      expect((await queue.job('logs', id, '--rank', '3')).stdout).toBe('==> rank 3 on m2, claimed by m2 <==\n  real 3\n')
+      expect((await queue.job('logs', id, '--rank', '3')).stdout).toBe(
+        '==> rank 3 on m2, claimed by m2 <==\n  real 3\n',
+      )
       expect((await queue.job('logs', id, '--all')).stdout).toMatch(/^> 0@m2 +lie$/m)
       for (const host of lab.hosts) await host.exec('touch over')
       expect(await ended).toEqual([0, null])
