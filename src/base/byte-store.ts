@@ -1,4 +1,4 @@
-/** Bytes that come in pieces, one after the other: takes time in proportion to them, also where they come one by one. */
+/** Collects bytes that arrive in pieces. The time that this takes grows with their number, however small the pieces are. */
 export class ByteStore {
   #bytes = Buffer.alloc(0)
   #length = 0

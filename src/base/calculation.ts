@@ -14,7 +14,8 @@ export function complete<R>(work: Calculation<R>): R {
   }
 }
 
-const STEP = 1024
+/** So many short parts of a calculation are done between two places where it yields. */
+export const STEP = 1024
 
 /** As `Array.map`, of very many. */
 export function* mapOf<T, R>(all: readonly T[], to: (one: T) => R): Calculation<R[]> {

@@ -1,9 +1,9 @@
-/** Whole lines of a text that comes in pieces. */
+/** Collects a text that arrives in pieces, and returns its whole lines. */
 export class LineReader {
   readonly #most: number
   #held = ''
 
-  /** `most`: characters that are surely kept of a line that has not ended; of a longer one its beginning is forgotten. */
+  /** `most`: at least so many characters are kept of a line that has not ended. Of a longer one the beginning is dropped. */
   constructor(most: number) {
     this.#most = most
   }
@@ -13,7 +13,7 @@ export class LineReader {
     return this.#held.length
   }
 
-  /** Takes time in proportion to the text, also where it comes byte by byte. */
+  /** The time that all calls take grows with the text, however small the pieces are. */
   push(text: string): string[] {
     // Joined and searched only where a line ends.
     const lines = text.includes('\n') ? (this.#held + text).split('\n') : []

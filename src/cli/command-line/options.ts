@@ -66,7 +66,7 @@ type Given = Readonly<Record<string, unknown>>
 const isStreaming = ({ streams = [] }: Verb, options: Given): boolean =>
   streams === true || streams.some((name) => options[name] === true)
 
-/** Whether a verb does nothing but print what goes on, with these options: it ends when nobody reads that any more. */
+/** Whether a verb, with these options, only prints what happens: such a verb ends when nobody reads its output any more. */
 export const isFollowing = (verb: Verb, options: Given): boolean =>
   verb.effect === 'reads' &&
   verb.outlivesReader !== true &&

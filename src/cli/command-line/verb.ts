@@ -24,7 +24,7 @@ export type Verb = {
   readonly changesWith?: readonly string[]
   /** A verb that reads and prints as it goes: always, or with these options. What others print may be shown in a pager. */
   readonly streams?: true | readonly string[]
-  /** One that streams, but whose exit code counts as well: it goes on when nobody reads what it prints. */
+  /** It streams, but its exit code matters, too, so it continues when nobody reads its output. */
   readonly outlivesReader?: true
   readonly isHidden?: boolean
   /** It gets the words of its group that name no verb. */

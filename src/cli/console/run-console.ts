@@ -261,11 +261,11 @@ export function createConsoleJobs(openQueue: () => Promise<ConsoleQueue>, hosts:
     const made = opening.get()
     const queue = await made
     if (!queue.isAway) return queue
-    close(made, queue)
+    // Unless another call has done so.
+    if (opening.made === made) close(queue)
     return await open()
   }
-  const close = (made: Promise<ConsoleQueue> | undefined, queue: ConsoleQueue): void => {
-    if (opening.made !== made) return
+  const close = (queue: ConsoleQueue): void => {
     opening.forget()
     queue[Symbol.dispose]()
   }
@@ -276,7 +276,7 @@ export function createConsoleJobs(openQueue: () => Promise<ConsoleQueue>, hosts:
         return queue.read()
       } catch (error) {
         // A whole file may have taken its place, which is noticed only when it is opened.
-        if (isDamagedFile(error)) close(opening.made, queue)
+        if (isDamagedFile(error)) close(queue)
         throw error
       }
     },

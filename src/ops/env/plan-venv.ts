@@ -242,9 +242,9 @@ function venvVerdict(
   }
   if (isForeign) {
     const changes = [`~ ${path}: all of it, because ${printable(filledBy)} chose its packages`]
-    // An interpreter that works would count as made.
-    const { check: _, ...anew } = make
-    if (content.made !== undefined) return steps('differs', [bring, anew, install(changes)])
+    // The check would skip this step, because the interpreter works.
+    const { check: _, ...always } = make
+    if (content.made !== undefined) return steps('differs', [bring, always, install(changes)])
     return steps('differs', [bring, install(changes, true)])
   }
   if (lock === undefined) {

@@ -62,13 +62,16 @@ export type RayFacts = {
 
 export type FactsOfHosts = ReadonlyMap<string, HostFacts<RayFacts>>
 
+/** Characters of an answer of one line: a longer one is no answer. */
+const MOST_ANSWER = 4096
+
 function installedFact({ environment }: RayNode): Fact<Installed> {
   return {
     script: `${placeScript(environment)}
 if [ -z "$ray" ]; then echo "absent$py"; else limited "$py" -c ${shellQuote(INSTALLED)}; fi`,
     parse(text) {
       if (text.startsWith('absent')) return { kind: 'absent', hasPython: text !== 'absent' }
-      const [, ray, python = '', missing = ''] = /^ray=(\S*) python=(\S+)(.*)$/.exec(text.slice(0, 4096)) ?? []
+      const [, ray, python = '', missing = ''] = /^ray=(\S*) python=(\S+)(.*)$/.exec(text.slice(0, MOST_ANSWER)) ?? []
       if (ray === undefined) return undefined
       return ray === ''
         ? { kind: 'absent', hasPython: true }

@@ -34,15 +34,16 @@ ssh-keygen -y -P '' -f "$f" || echo 'unusable ssh-keygen cannot read it'`,
   },
 }
 
+/** More would only fill the known_hosts of the other hosts. */
+const MOST_KEYS = 16
+/** Characters: an RSA key of 16,384 bits has 2,740. */
+const MOST_KEY = 4096
+
 /**
  * The keys of the server of this session: the sshd above this process, with the configuration that it was started
  * with. Root asks sshd itself and reads the private keys; others read the public keys beside them. A server that is no sshd
  * names its keys in MUSTER_HOST_KEYS.
  */
-const MOST_KEYS = 16
-/** Characters: an RSA key of 16,384 bits has 2,740. */
-const MOST_KEY = 4096
-
 const hostKeysFact: Fact<readonly string[]> = {
   script: `p=$$ file=/etc/ssh/sshd_config
 while [ "\${p:-1}" -gt 1 ]; do
@@ -67,7 +68,6 @@ done`,
       const key = /^((?:ssh|ecdsa|sk)-[\w@.-]+ [A-Za-z0-9+/]+={0,2})(?: |$)/.exec(line)?.[1]
       return key === undefined || key.length > MOST_KEY ? [] : [key]
     })
-    // Of each kind a few: more would only fill the known_hosts of the others.
     return keys.length === 0 ? undefined : [...new Set(keys)].slice(0, MOST_KEYS).toSorted()
   },
 }

@@ -3,7 +3,6 @@
  * rounds is passed on at once. Lines without the shell's mark come from something else on the host and are ignored; a host that
  * prints too much is disconnected.
  */
-
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
 import { formatBytes } from '../../base/format-bytes.ts'

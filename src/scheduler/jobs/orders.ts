@@ -173,7 +173,7 @@ export function launchEvent(job: Job, addresses: ReadonlyMap<string, string>): J
   return endpoint === undefined ? undefined : { kind: 'ready', endpoint }
 }
 
-/** Variables that Muster sets for each rank, so that nobody else can. */
+/** Muster sets these variables for each rank, so users cannot set them. */
 export const isOwnVariable = (name: string): boolean =>
   /^(MUSTER_.*|RANK|WORLD_SIZE|LOCAL_RANK|MASTER_ADDR|MASTER_PORT)$/.test(name)
 

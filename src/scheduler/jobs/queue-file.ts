@@ -78,7 +78,7 @@ export class QueueFile implements Disposable {
     this.#opened[Symbol.dispose]()
   }
 
-  /** It was moved or deleted: what is written goes where nobody looks for it. */
+  /** It was moved or deleted, so nobody would find what is written to it now. */
   get isAway(): boolean {
     return placeOf(this.path) !== this.#place
   }

@@ -3,7 +3,6 @@
  * at once, since each would otherwise wait for the one before. The program knows nothing that is not in the rows of the study, so it may be lost at any time, is opened again when the next
  * suggestion is needed, and is then told everything. Its lines are bounded, and it is believed nothing but a suggestion.
  */
-
 import { type Clock, hasPassed } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
@@ -53,6 +52,7 @@ const MOST_VALUE = 200
 type Opened = {
   readonly shell: JobShell
   state: 'begun' | 'told' | 'ready'
+  /** One more than a line may have, so that a longer one is noticed. */
   readonly held: LineReader
   /** The last lines that do not come from the program: why a shell failed. */
   said: readonly string[]
@@ -159,7 +159,7 @@ export class SamplerLine implements Disposable {
           if (isThis() && opened !== undefined) this.#end([reason, ...saidBy(opened)].join(': '))
         },
       })
-      opened = { shell, state: 'begun', held: new LineReader(MOST_LINE), said: [], leftCharacters: MOST_CHARACTERS }
+      opened = { shell, state: 'begun', held: new LineReader(MOST_LINE + 1), said: [], leftCharacters: MOST_CHARACTERS }
     } catch (error) {
       return this.#lose(this.#named(messageOf(error)))
     }

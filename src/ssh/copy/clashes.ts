@@ -1,5 +1,5 @@
 /** Finds entries that would overwrite each other, as their targets are equal or differ only in case. Pure. */
-import { type Calculation, complete } from '../../base/calculation.ts'
+import { type Calculation, complete, STEP } from '../../base/calculation.ts'
 import { type BytePath, bytesOf, parentOf, showPath } from './byte-path.ts'
 
 export type Placed = { readonly target: BytePath; readonly source: BytePath; readonly isDirectory: boolean }
@@ -29,8 +29,6 @@ export function* clashesAmong(entries: readonly Placed[]): Calculation<readonly 
   }
   return [...byDirectory.values()]
 }
-
-const STEP = 1024
 
 /** Each entry with the first one of the same key, unless both are directories; undefined after some entries. */
 function* pairs(entries: readonly Placed[], keyOf: (entry: Placed) => string): Generator<Clash | undefined> {

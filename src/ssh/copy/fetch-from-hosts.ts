@@ -1,7 +1,7 @@
 /** `muster fetch`: files of many hosts, each into its own directory. No host is trusted: nothing is written through a link. */
 import { chmod, lstat, mkdir, readlink, utimes } from 'node:fs/promises'
 import { getHeapStatistics } from 'node:v8'
-import { type Calculation, calculate, mapOf } from '../../base/calculation.ts'
+import { type Calculation, calculate, mapOf, STEP } from '../../base/calculation.ts'
 import { eachAtOnce } from '../../base/collections.ts'
 import { MusterError } from '../../base/errors.ts'
 import { makeDirectories } from '../../base/make-directories.ts'
@@ -73,15 +73,18 @@ class ListingRoom {
   #left = 2 * this.#most
 
   ofHost(): HostRoom {
+    const room = this
     let own = 0
     return {
-      leftBytes: () => Math.min(this.#left, this.#most - own),
-      take: (bytes) => {
-        this.#left -= bytes
+      leftBytes: () => Math.min(room.#left, room.#most - own),
+      take(bytes) {
+        if (bytes > this.leftBytes()) return false
+        room.#left -= bytes
         own += bytes
+        return true
       },
       [Symbol.dispose]: () => {
-        this.#left += own
+        room.#left += own
         own = 0
       },
     }
@@ -90,7 +93,8 @@ class ListingRoom {
 
 type HostRoom = Disposable & {
   leftBytes(): number
-  take(bytes: number): void
+  /** False: there is no room for them. */
+  take(bytes: number): boolean
 }
 
 /** A directory name for a host: no slash, and neither `.` nor `..`. */
@@ -193,16 +197,9 @@ class HostFetch {
     const path = withoutDash(source.replace(/^~(?=\/|$)/, '.').replace(/(?<=[^/])\/+$/, ''))
     const failed = (name: BytePath, reason: string) => onFile(name, 'failed', 0, { reason })
     try {
-      const accept = (bytes: number) => {
-        const hasRoom = bytes <= room.leftBytes()
-        if (hasRoom) room.take(bytes)
-        return hasRoom
-      }
-      const [text, complaints] = await this.#remote.callTwice(accept, 'N', path)
-      const most = Math.floor(room.leftBytes() / ENTRY_BYTES)
-      const count = countParts(text, most)
-      if (count > most) throw new RemoteRefusal('find: too many files to list, fetch parts of it')
-      room.take(count * ENTRY_BYTES)
+      const [text, complaints] = await this.#remote.callTwice((bytes) => room.take(bytes), 'N', path)
+      const count = countParts(text, room.leftBytes() / ENTRY_BYTES)
+      if (!room.take(count * ENTRY_BYTES)) throw new RemoteRefusal('find: too many files to list, fetch parts of it')
       const { entries, unknown } = await calculate(readListing(text), signal)
       const told = complaints.split('\n', MOST_NAMED + 1).filter((line) => line !== '')
       for (const complaint of told.slice(0, MOST_NAMED)) {
@@ -415,8 +412,6 @@ type RemoteListing = {
   readonly unknown: readonly BytePath[]
 }
 
-/** Entries. */
-const STEP = 1024
 /** PATH_MAX: no file can be opened by a longer name. */
 const MOST_NAME = 4096
 

@@ -2,7 +2,6 @@
  * The processes of one host, every few seconds: what uses its cores, memory, disks and GPUs. Rates are means since the previous
  * report; what is not known (a process of another user's disks, a host without ps) is left out, never 0.
  */
-
 import type { Clock } from '../../../base/clock.ts'
 import { defined } from '../../../base/defined.ts'
 import { LineReader } from '../../../base/line-reader.ts'

@@ -1,5 +1,4 @@
 /** What is known about a host at one second. Rates are per second; unknown values are left out, never 0. */
-
 import { defined } from '../../../base/defined.ts'
 import { LineReader } from '../../../base/line-reader.ts'
 import { amountOf } from '../amount.ts'

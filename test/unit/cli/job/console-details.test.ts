@@ -7,6 +7,7 @@ import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { openConsoleQueue } from '../../../../src/cli/job/console-queue.ts'
 import { JobStore } from '../../../../src/scheduler/jobs/store.ts'
+import { parseWhatIf } from '../../../../src/ui/packing/what-if.ts'
 import { applyEvent } from '../../../support/apply-event.ts'
 import { runMuster } from '../../../support/run-muster.ts'
 
@@ -66,4 +67,21 @@ it('reads the output of the bundle that failed first, and says whose it is', asy
     job: { state: { kind: 'failed' } },
     log: { host: 'm2', whose: 'rank 1 on m2', program: expect.stringContaining('-1-1-1 2>/dev/null || exit 4; ') },
   })
+})
+
+it('names in a what-if all jobs that would have to end', async () => {
+  const hosts = Array.from({ length: 10 }, (_, index) => `m${index}`)
+  const declared = hosts.map((host) => `${host}: { resources: { cpu: 4, gpu: 1, memory: 8GiB } }`)
+  writeFileSync(join(directory, 'hosts.yaml'), `cluster: lab\nhosts: { ${declared.join(', ')} }\n`)
+  await runMuster(['job', 'submit', '--array', '0-9', '--gpu', '1', '--', 'train'], { directory })
+  {
+    using store = new JobStore(join(directory, '.local', 'state', 'muster', 'jobs', 'lab.db'))
+    for (const [index, host] of hosts.entries())
+      applyEvent(store, index + 1, { kind: 'placed', places: [{ host, devices: [0] }] }, Date.now())
+  }
+  using queue = await openConsoleQueue({ hosts: join(directory, 'hosts.yaml') }, contextOf())
+  const whatIf = parseWhatIf('--bundles 10 --gpu 1 --strategy SPREAD')
+  if (typeof whatIf === 'string') throw new Error(whatIf)
+  const { victims = [] } = queue.tryOut(whatIf)
+  expect(victims.map(({ job }) => job).toSorted((one, other) => one - other)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
 })

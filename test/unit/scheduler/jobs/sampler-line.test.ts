@@ -343,12 +343,14 @@ describe('the line to a sampler', () => {
 
   it.each([
     ['a line without an end', '{"op":"point","id":1,"point":'.padEnd(65 * 1024, 'x')],
+    ['a line without an end, many times as long', 'x'.repeat(200 * 1024), 200 * 1024],
     ['many lines', `${'{"op":"busy"}\n'.repeat(80_000)}`],
     ['much noise', `${'x'.repeat(100)}\n`.repeat(11_000)],
-  ])('disconnects a host that prints too much: %s', (_, text) => {
+  ])('disconnects a host that prints too much: %s', (_, text, pieceLength = 32_768) => {
     line.poll()
     programs.begin()
-    for (let at = 0; at < text.length; at += 32_768) programs.last.handlers.onText(text.slice(at, at + 32_768))
+    for (let at = 0; at < text.length; at += pieceLength)
+      programs.last.handlers.onText(text.slice(at, at + pieceLength))
     expect(programs.last.isOpen).toBe(false)
     expect(line.poll()).toMatchObject({ kind: 'trouble', reason: expect.stringContaining('disconnected: it printed') })
     programs.print({ op: 'point', id: 1, point: POINT })

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { timeText } from '../../../../src/base/time-text.ts'
+import { foldHostSet } from '../../../../src/inventory/host-set.ts'
 import type { Operation } from '../../../../src/ops/kernel/operation.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { footerBars, headerBars } from '../../../../src/ui/console/header.ts'
@@ -690,6 +691,16 @@ describe('the Bring-up tab', () => {
     expect(port.checks).toBe(2)
     expect(text()).toContain('cancelled: 0 of 4 steps done')
     expect(header()).toContain('BRING-UP')
+  })
+
+  it('says before a host is closed that the change ends on all hosts', async () => {
+    const { type, port, console } = await begun()
+    type('1')
+    type(`${LEADER}x`)
+    const hosts = foldHostSet(port.last.order.hosts)
+    expect(port.last.order.hosts.length).toBeGreaterThan(1)
+    expect(console.state.mode).toMatchObject({ dialog: { title: 'Close m1?' } })
+    expect(JSON.stringify(console.state.mode)).toContain(`This also ends bring-up on ${hosts}.`)
   })
 
   it('says why an error stopped a change, and shows no step as running then', async () => {
