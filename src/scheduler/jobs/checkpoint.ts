@@ -3,6 +3,7 @@
  * all hosts share. Names in scripts are numbers and identifiers of Muster's own; links are copied as links, and none is followed.
  */
 import { shellQuote } from '../../base/shell-quote.ts'
+import type { Study } from '../study/study.ts'
 
 /** Where the checkpoints of a host's own members are, as a word for sh. */
 export const STUDIES_DIRECTORY = `"\${XDG_STATE_HOME:-$HOME/.local/state}/muster/studies"`
@@ -11,17 +12,23 @@ export const STUDIES_DIRECTORY = `"\${XDG_STATE_HOME:-$HOME/.local/state}/muster
 export const CHECKPOINT = 'MUSTER_CHECKPOINT'
 
 /** The directory of the checkpoints of a study. */
-export const studyDirectory = (storeId: string, study: number): string => `${storeId}-${study}`
+export const studyDirectory = (storeId: string, { id, stamp }: Pick<Study, 'id' | 'stamp'>): string =>
+  [storeId, id, ...(stamp === undefined ? [] : [stamp])].join('-')
 
 export const memberDirectory = (member: number): string => `member-${member}`
 
 /** What the variable is before the host completes it: absolute with `shared`. */
-export function checkpointValue(storeId: string, study: number, member: number, shared: string | undefined): string {
+export function checkpointValue(
+  storeId: string,
+  study: Pick<Study, 'id' | 'stamp'>,
+  member: number,
+  shared: string | undefined,
+): string {
   const path = `${studyDirectory(storeId, study)}/${memberDirectory(member)}`
   return shared === undefined ? path : `${shared.replace(/(?<!\/)\/+$/, '')}/${path}`
 }
 
-const MEMBER = '[0-9a-f]+-\\d+/member-\\d+$'
+const MEMBER = '[0-9a-f]+-\\d+(-[0-9a-z]+)?/member-\\d+$'
 const OWN = new RegExp(`^${MEMBER}`)
 const SHARED = new RegExp(`^/.*/${MEMBER}`, 's')
 

@@ -7,7 +7,7 @@ import { defined } from '../../base/defined.ts'
 import type { Study } from '../study/study.ts'
 import { HostRounds, pollSoon, type RoundsOptions, UNDECLARED } from './host-rounds.ts'
 import { type BundleState, isActive, isFinal, type Job, type JobEvent, overdue, type SeenBundle } from './job.ts'
-import { type BundleName, parseBundleKey } from './orders.ts'
+import { type BundleName, isOfAttempt, parseBundleKey } from './orders.ts'
 import { type LinkSpeeds, PlanPass } from './plan-jobs.ts'
 import type { CheckpointPort } from './population.ts'
 import type { LeaseToken } from './queue-file.ts'
@@ -261,7 +261,7 @@ class JobDriver {
       for (const [key, { facts: own, ranks }] of said) {
         const name = parseBundleKey(store.id, key)
         const job = name && store.get(name.id)
-        if (!name || job?.attempt !== name.attempt || !isActive(job.state)) continue
+        if (!job || !isOfAttempt(name, job) || !isActive(job.state)) continue
         if (job.state.places[name.rank]?.host !== place) continue
         facts.push({ id: name.id, event: { kind: 'said', rank: name.rank, said: own, ranks } })
       }
@@ -278,9 +278,10 @@ class JobDriver {
   }
 
   /** A place reports on its own bundles alone, and on the present attempt alone. */
-  #isNews(place: string, { id, attempt, rank }: BundleName, bundle: SeenBundle): boolean {
-    const job = this.#options.store.get(id)
-    if (job === undefined || job.attempt !== attempt || !isActive(job.state)) return false
+  #isNews(place: string, name: BundleName, bundle: SeenBundle): boolean {
+    const { rank } = name
+    const job = this.#options.store.get(name.id)
+    if (job === undefined || !isOfAttempt(name, job) || !isActive(job.state)) return false
     if (job.state.places[rank]?.host !== place) return false
     const before = job.state.bundles[rank]
     if (bundle.kind === 'missing') return before?.kind === 'begun'

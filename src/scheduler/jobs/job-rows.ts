@@ -57,6 +57,7 @@ export class JobRows {
       id: Number(row.id),
       user: String(row.user),
       submittedMs: Number(row.submitted_ms),
+      stamp: this.#file.stampOf(Number(row.submitted_ms)),
       priority: Number(row.priority),
       attempt: Number(row.attempt),
       failures: Number(row.failures),

@@ -185,6 +185,8 @@ export type Job = {
   readonly id: number
   readonly user: string
   readonly submittedMs: number
+  /** Part of the names of its bundles; undefined: an earlier version submitted it. */
+  readonly stamp?: string | undefined
   readonly priority: number
   /** From 1 on; requeued and preempted attempts count as well. */
   readonly attempt: number

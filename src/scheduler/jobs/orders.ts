@@ -24,20 +24,26 @@ const PORTS = 10_000
 
 export type PlacedOrder = { readonly host: string; readonly rank: number; readonly order: BundleOrder }
 
-export type BundleName = { readonly id: number; readonly attempt: number; readonly rank: number }
+export type BundleName = Attempt & { readonly rank: number }
+type Attempt = Pick<Job, 'id' | 'attempt' | 'stamp'>
 
 /** The name of a bundle's directory on its host, and of a job in its engine. */
-export function bundleKey(storeId: string, { id, attempt }: Pick<Job, 'id' | 'attempt'>, rank: number): string {
-  return `${storeId}-${id}-${attempt}-${rank}`
+export function bundleKey(storeId: string, { id, attempt, stamp }: Attempt, rank: number): string {
+  return [storeId, id, attempt, rank, ...(stamp === undefined ? [] : [stamp])].join('-')
 }
 
 /** Undefined: not of this queue. */
 export function parseBundleKey(storeId: string, key: string): BundleName | undefined {
-  const [own, ...rest] = key.split('-')
-  if (own !== storeId || rest.length !== 3 || !rest.every((word) => /^\d{1,15}$/.test(word))) return undefined
-  const [id = 0, attempt = 0, rank = 0] = rest.map(Number)
-  return { id, attempt, rank }
+  const [, own, id, attempt, rank, stamp] = KEY.exec(key) ?? []
+  if (own !== storeId) return undefined
+  return { id: Number(id), attempt: Number(attempt), rank: Number(rank), stamp }
 }
+
+const KEY = /^([^-]+)-(\d{1,15})-(\d{1,15})-(\d{1,15})(?:-([0-9a-z]{1,15}))?$/
+
+/** An older copy of a queue that is put back gives numbers out once more: bundles of what had them before are not meant. */
+export const isOfAttempt = (name: Attempt, { id, attempt, stamp }: Attempt): boolean =>
+  name.id === id && name.attempt === attempt && name.stamp === stamp
 
 /** `addresses`: how hosts reach each other, by name. */
 export function ordersFor(

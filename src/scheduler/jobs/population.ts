@@ -290,8 +290,8 @@ export class Population implements Disposable {
     return { kind: 'failed', reason: `the copy of ${one.from} on ${one.to} is not its whole checkpoint` }
   }
 
-  #placeOf({ id }: Study, { checkpoints }: PbtSpec): CheckpointPlace {
-    return { study: studyDirectory(this.#options.store.id, id), shared: checkpoints }
+  #placeOf(study: Study, { checkpoints }: PbtSpec): CheckpointPlace {
+    return { study: studyDirectory(this.#options.store.id, study), shared: checkpoints }
   }
 
   #firstTrials(study: Study, spec: PbtSpec, already: ReadonlySet<string>): readonly PopulationTrial[] {
@@ -348,8 +348,8 @@ export class Population implements Disposable {
     return own && { ...own, request: { ...own.request, selectors: [...(own.request.selectors ?? []), selector] } }
   }
 
-  #environmentOf({ id }: Study, { checkpoints }: PbtSpec, member: number): Readonly<Record<string, string>> {
-    return { [CHECKPOINT]: checkpointValue(this.#options.store.id, id, member, checkpoints) }
+  #environmentOf(study: Study, { checkpoints }: PbtSpec, member: number): Readonly<Record<string, string>> {
+    return { [CHECKPOINT]: checkpointValue(this.#options.store.id, study, member, checkpoints) }
   }
 
   /** How often a point was tried. `pending`: those of trials that are stored before it. */

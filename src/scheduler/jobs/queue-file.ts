@@ -31,6 +31,7 @@ export class QueueFile implements Disposable {
   readonly #statements = new Map<string, StatementSync>()
   readonly #opened: Disposable
   readonly #place: string | undefined
+  readonly #stampedFromMs: number
   #isInside = false
   #isDamaged = false
   #broken: { readonly version: number; readonly found: BrokenRow | undefined } | undefined
@@ -59,9 +60,11 @@ export class QueueFile implements Disposable {
         `PRAGMA busy_timeout = ${busyMs}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON`,
       )
       // A file that is up to date is opened without waiting for programs that write.
-      const isUpToDate = this.#fileVersion() === VERSION && this.one(HAS_LATER_PARTS) !== undefined
+      const isUpToDate =
+        this.#fileVersion() === VERSION && [HAS_LATER_PARTS, STAMPED_FROM].every((sql) => this.one(sql))
       if (!isUpToDate) this.transaction(() => this.#makeUpToDate())
       this.id = String(this.one("SELECT value FROM meta WHERE name = 'id'")?.value)
+      this.#stampedFromMs = Number(this.one(STAMPED_FROM)?.value)
       this.#place = placeOf(path)
     } catch (error) {
       const told = this.#told(error)
@@ -89,6 +92,14 @@ export class QueueFile implements Disposable {
     throw new MusterError('configuration', `${this.#name} was moved or deleted while it was in use`, {
       hint: 'Running jobs continue. Move it back, with its -wal, or start with an empty queue: run the command again.',
     })
+  }
+
+  /**
+   * What tells a job or study that was made then from the one that had its number before, in what lies on hosts: a copy of the file
+   * that is put back gives numbers out once more. Undefined: an earlier version made it.
+   */
+  stampOf(madeMs: number): string | undefined {
+    return madeMs >= this.#stampedFromMs ? Math.trunc(Math.abs(madeMs)).toString(36) : undefined
   }
 
   /** Changes whenever another program has written. */
@@ -209,6 +220,8 @@ export class QueueFile implements Disposable {
       this.#database.exec(`PRAGMA user_version = ${VERSION}`)
     }
     if (this.one(HAS_ALIKE) === undefined) this.#database.exec(ADD_ALIKE)
+    if (this.one(STAMPED_FROM) === undefined)
+      this.run("INSERT INTO meta VALUES ('stamped-from-ms', ?)", version === 0 ? '0' : String(Date.now()))
     this.#database.exec(LATER_PARTS)
   }
 
@@ -342,6 +355,9 @@ export const HAS_LATER_PARTS = `SELECT 1 WHERE 17 = (SELECT count(*) FROM sqlite
   WHERE name IN ('jobs_by_spec', 'jobs_by_run', 'jobs_in_line', 'jobs_bound', 'jobs_unnamed', 'results',
     'tally', 'tally_new', 'tally_change', 'tally_gone', 'study', 'trial', 'trial_open', 'trial_kind', 'trial_job',
     'trial_step', 'trial_again'))`
+
+/** When names on hosts began to have stamps. */
+const STAMPED_FROM = "SELECT value FROM meta WHERE name = 'stamped-from-ms'"
 
 /** The number of `alikeOf`, which later parts need; null where a version that does not know it submitted the job. */
 export const ADD_ALIKE = 'ALTER TABLE jobs ADD COLUMN alike INTEGER'

@@ -13,7 +13,7 @@ import type { RankEnd } from '../launch/rank.ts'
 import { type RankBounds, rankBounds } from '../launch/rank-bounds.ts'
 import { rankFailures } from '../launch/verdict.ts'
 import { type BundleState, failuresOf, isActive, type Job, namesOf } from './job.ts'
-import { bundleKey, parseBundleKey } from './orders.ts'
+import { bundleKey, isOfAttempt, parseBundleKey } from './orders.ts'
 
 /** `stopped`: ended because Muster or the launcher ended it, or without an exit code. */
 export type RankState = 'waiting' | 'running' | 'done' | 'failed' | 'stopped'
@@ -323,9 +323,10 @@ function hostsByRank(all: Iterable<{ readonly rank: number; readonly host?: stri
 const boundsOf = ({ spec, state }: Job) => rankBounds(spec, ('places' in state && state.places?.length) || 0)
 
 /** Of this job, and on this host; undefined: it is not. */
-function bundleOf(key: string, host: string, { id, attempt, state }: Job, storeId: string): number | undefined {
+function bundleOf(key: string, host: string, job: Job, storeId: string): number | undefined {
   const name = parseBundleKey(storeId, key)
-  if (name?.id !== id || name.attempt !== attempt || !('places' in state)) return undefined
+  const { state } = job
+  if (name === undefined || !isOfAttempt(name, job) || !('places' in state)) return undefined
   return state.places?.[name.rank]?.host === host ? name.rank : undefined
 }
 

@@ -410,7 +410,7 @@ export class JobStore implements Disposable {
     })
     const checkpoints = this.studies
       .unfinished()
-      .flatMap(({ id, spec }) => (spec.pbt === undefined ? [] : [studyDirectory(this.id, id)]))
+      .flatMap((study) => (study.spec.pbt === undefined ? [] : [studyDirectory(this.id, study)]))
     return [...running, ...new Set(copied), ...checkpoints]
   }
 

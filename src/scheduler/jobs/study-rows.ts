@@ -332,6 +332,7 @@ export class StudyRows extends StorePart {
       user: String(user),
       priority: Number(priority),
       createdMs: Number(created_ms),
+      stamp: this.file.stampOf(Number(created_ms)),
       spec: this.#specOf(String(spec), Number(id)),
       state: this.file.json(state, 'state', isStudyState, nameOfStudy, Number(id)),
       jobSpec: job_spec === null ? undefined : Number(job_spec),

@@ -158,6 +158,8 @@ export type Study = {
   readonly user: string
   readonly priority: number
   readonly createdMs: number
+  /** Part of the name of its checkpoints' directory; undefined: an earlier version made it. */
+  readonly stamp?: string | undefined
   readonly spec: StudySpec
   readonly state: StudyState
   /** The number of its jobs' specification; undefined: it has no jobs. */

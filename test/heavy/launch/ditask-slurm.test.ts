@@ -44,7 +44,7 @@ describe.skipIf(!canRun)('ditask in a job of Slurm', { timeout: 240_000 }, () =>
     )
   }
   const outcome = async (id: string) => {
-    const text = await slurm.run(`cat .local/state/muster/jobs/*-${id}-1-0/out.*`)
+    const text = await slurm.run(`cat .local/state/muster/jobs/*-${id}-1-0-*/out.*`)
     const ended = /ended: +(.*)/.exec(await queue.show(id))?.[1]
     return { heard: (text.match(/^node \d+ heard .*$/gm) ?? []).toSorted(), ended, state: (await queue.find(id)).state }
   }

@@ -2,6 +2,7 @@
  * A host of the queue that lies in its rounds and between them, mark and all: each round ends, what it tells can be, and it is
  * believed about itself alone.
  */
+
 import { setImmediate } from 'node:timers/promises'
 import { describe, it } from 'vitest'
 import { type DriverEvent, driveJobs, LEASE_MS } from '../../../src/scheduler/jobs/driver.ts'
@@ -10,6 +11,7 @@ import { HostClock, HostLine, type JobShell, type JobShellHandlers } from '../..
 import { parseHostAnswer, type RoundResult } from '../../../src/scheduler/jobs/host-program.ts'
 import { isFinal, type Job } from '../../../src/scheduler/jobs/job.ts'
 import { JobStore, type Submission } from '../../../src/scheduler/jobs/store.ts'
+import { bundleKeyOf } from '../../support/bundle-key.ts'
 import { untilEnded } from '../../support/hostile-host/hostile-transport.ts'
 import { mutate } from '../../support/hostile-host/mutate.ts'
 import { expectNoDefect, type Mutation, playedCount, playMutations } from '../../support/hostile-host/play.ts'
@@ -155,7 +157,7 @@ describe('a hostile host beside an honest one, to the driver of the queue', () =
       const clock = new ManualClock()
       using store = new JobStore(':memory:')
       const [own, foreign] = ['b', 'a'].map((host) => store.submit(on(host), clock.now()))
-      const foreignKeys = (foreign ?? []).map((id) => `${store.id}-${id}-1-0`)
+      const foreignKeys = (foreign ?? []).map((id) => bundleKeyOf(store, id))
       const honest = new ModelHost((host, lines) => {
         host.handlers?.onText(lines.map((line) => `${host.mark}${line}\n`).join(''))
       })

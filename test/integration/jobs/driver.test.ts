@@ -1,4 +1,5 @@
 /** The driver with real processes of this machine behind its port: each "host" has a directory of its own. */
+
 import { execFileSync, spawn } from 'node:child_process'
 import {
   existsSync,
@@ -6,6 +7,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   utimesSync,
   writeFileSync,
@@ -22,6 +24,7 @@ import { formatCleanProgram, parseCleaned } from '../../../src/scheduler/jobs/le
 import { watchStore } from '../../../src/scheduler/jobs/queue-file.ts'
 import { hostsToForget, JobStore, type Submission } from '../../../src/scheduler/jobs/store.ts'
 import { applyEvent } from '../../support/apply-event.ts'
+import { bundleKeyOf } from '../../support/bundle-key.ts'
 import { requirement } from '../../support/requirements.ts'
 import { testSpec } from '../../support/test-job.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -455,6 +458,24 @@ describe.skipIf(!canRun)('driving a queue', () => {
     process.kill(-Number(pid), 'SIGKILL')
   })
 
+  it('a job of an older copy of the queue that was put back runs, whatever had its number before', async () => {
+    const path = join(directory, 'queue.db')
+    const copy = join(directory, 'copy.db')
+    submit(spec('true'))
+    await drive()
+    store.file.run('VACUUM INTO ?', copy)
+    const [lost] = submit(spec('echo of the lost job'))
+    await drive()
+    store[Symbol.dispose]()
+    renameSync(copy, path)
+    store = new JobStore(path)
+    const ids = submit(spec('touch "$OUT/ran"; exit 3'))
+    expect(ids).toEqual([lost])
+    await drive()
+    expect(kinds(ids)).toEqual(['failed'])
+    expect(exists('ran')).toBe(true)
+  })
+
   it('keeps the exit code even when no line can be written any more', async () => {
     const ids = submit(spec('mkdir "$(dirname "$(readlink /proc/$$/fd/1)")/exit"; exit 3'))
     await drive()
@@ -508,7 +529,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     }
     const [old = 0] = submit(spec('true', onA))
     await drive()
-    const key = `${store.id}-${old}-1-0`
+    const key = bundleKeyOf(store, old)
     const path = join(directory, 'a', '.local/state/muster/jobs', key)
     utimesSync(path, 0, 0)
     mkdirSync(join(directory, 'bin'))

@@ -1,4 +1,5 @@
 /** Hosts that say what is not so, or too much: to a driver, to the line of one host, and through a real sshd. */
+
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,6 +14,7 @@ import { JobStore } from '../../../src/scheduler/jobs/store.ts'
 import { ScriptShell } from '../../../src/ssh/exec/script-shell.ts'
 import { createHostKeyVerifier } from '../../../src/ssh/known-hosts/verifier.ts'
 import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
+import { bundleKeyOf } from '../../support/bundle-key.ts'
 import { type OpenSshServer, startOpenSshServer } from '../../support/openssh-server.ts'
 import { requirement } from '../../support/requirements.ts'
 import { nobody } from '../../support/ssh-context.ts'
@@ -144,7 +146,7 @@ describe.skipIf(!canRun)('a host that prints unexpected text', () => {
           const child = spawn('sh', ['-s'], { env, stdio: ['pipe', 'pipe', 'ignore'] })
           let mark = ''
           const lie = () => {
-            const key = `${store.id}-${own}-1-0`
+            const key = bundleKeyOf(store, own)
             for (const word of ['begun', 'exit 0', 'exit 7', 'gone', 'none'])
               onText(`${mark}+${key} ${word}\n${mark}${key} ${word}\n`)
             told++

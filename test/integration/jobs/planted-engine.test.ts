@@ -1,4 +1,5 @@
 /** A new engine needs a record and a line in ENGINES: verbs and driver know nothing else of it. */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +9,7 @@ import { ENGINES, type EngineKind } from '../../../src/cli/job/engines.ts'
 import { NO_FILES_CODE, outputOn } from '../../../src/ops/kernel/host-output.ts'
 import type { EngineOrder, EngineReport } from '../../../src/scheduler/jobs/engine.ts'
 import { JobStore } from '../../../src/scheduler/jobs/store.ts'
+import { bundleKeyOf } from '../../support/bundle-key.ts'
 import { runMuster } from '../../support/run-muster.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -89,7 +91,7 @@ const muster = (args: readonly string[], signal = new AbortController().signal) 
 const trySubmit = (...args: readonly string[]) => muster(['job', 'submit', '--engine', 'planted', ...args])
 const submit = async (...args: readonly string[]) => Number((await trySubmit(...args)).output)
 const kind = (id: number) => store.get(id)?.state.kind
-const keyOf = (id: number, attempt = 1) => `${store.id}-${id}-${attempt}-0`
+const keyOf = (id: number, attempt = 1) => bundleKeyOf(store, id, { attempt })
 
 /** `muster job work` beside the test. */
 async function whileWorking(test: () => Promise<void>): Promise<void> {

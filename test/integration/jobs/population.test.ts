@@ -1,4 +1,5 @@
 /** A population whose jobs are a model, with checkpoints that real shells copy between the homes of two hosts. */
+
 import { execFileSync, spawn } from 'node:child_process'
 import {
   existsSync,
@@ -13,14 +14,19 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { formatMove, formatSnapshot, parseCheckpointAnswer } from '../../../src/scheduler/jobs/checkpoint.ts'
+import {
+  formatMove,
+  formatSnapshot,
+  parseCheckpointAnswer,
+  studyDirectory,
+} from '../../../src/scheduler/jobs/checkpoint.ts'
 import { isActive } from '../../../src/scheduler/jobs/job.ts'
 import { formatCleanProgram, jobsLeft } from '../../../src/scheduler/jobs/left.ts'
 import type { CheckpointPort, CheckpointResult } from '../../../src/scheduler/jobs/population.ts'
 import { continueStudy, stopStudy } from '../../../src/scheduler/jobs/study-change.ts'
 import { ancestorsOf } from '../../../src/scheduler/study/descent.ts'
 import { pointKey } from '../../../src/scheduler/study/space.ts'
-import type { PbtSpec, Trial } from '../../../src/scheduler/study/study.ts'
+import type { PbtSpec, Study, Trial } from '../../../src/scheduler/study/study.ts'
 import { QueueWorld, worldSpec } from '../../support/queue-world.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
 
@@ -135,13 +141,17 @@ async function turn(world: QueueWorld, isWaiting = true): Promise<void> {
   train(world)
 }
 
+/** The name of their directory. */
+const checkpointsOf = ({ store }: QueueWorld, id = 1): string =>
+  studyDirectory(store.id, store.studies.get(id) as Study)
+
 /** Each member of a host has what the trials saved from which it descends. */
 function checkLines(world: QueueWorld, trials: readonly Trial[], shared?: string): void {
   const bases =
     shared === undefined ? HOSTS.map(({ name }) => join(directory, name, '.local/state/muster/studies')) : [shared]
   const last = new Map(trials.map((trial) => [trial.member, trial.number]))
   const found = bases.flatMap((base) => {
-    const own = join(base, `${world.store.id}-1`)
+    const own = join(base, checkpointsOf(world))
     return existsSync(own)
       ? readdirSync(own)
           .filter((name) => name.startsWith('member-'))
@@ -160,7 +170,7 @@ function checkLines(world: QueueWorld, trials: readonly Trial[], shared?: string
 /** What is on hosts of copies that are not in their place. */
 const copies = (world: QueueWorld): readonly string[] =>
   HOSTS.flatMap(({ name }) =>
-    readdirSync(join(directory, name, '.local/state/muster/studies', `${world.store.id}-1`)).filter(
+    readdirSync(join(directory, name, '.local/state/muster/studies', checkpointsOf(world))).filter(
       (one) => one.startsWith('.copy') || one.startsWith('.old'),
     ),
   )
@@ -229,7 +239,7 @@ describe('the checkpoint of a member', () => {
     const id = createStudy(world)
     const { store } = world
     const own = join(directory, 'm1', '.local/state/muster/studies')
-    const names = [`${store.id}-${id}`, `${store.id}-7`, 'cc-1']
+    const names = [checkpointsOf(world, id), `${store.id}-7`, 'cc-1']
     for (const name of names) mkdirSync(join(own, name, 'member-0'), { recursive: true })
     const old = (name: string) =>
       execFileSync('touch', ['-d', '3 days ago', join(own, name), join(own, name, 'member-0')])
@@ -242,7 +252,7 @@ describe('the checkpoint of a member', () => {
     }
     expect(await clean()).toEqual(['removed 0\n', ...names].toSorted())
     for (const name of names) old(name)
-    expect(await clean()).toEqual(['removed 1\n', 'cc-1', `${store.id}-${id}`].toSorted())
+    expect(await clean()).toEqual(['removed 1\n', 'cc-1', checkpointsOf(world, id)].toSorted())
   })
 
   it('is listed among what Muster left, unless a study needs it', async () => {
@@ -509,7 +519,7 @@ describe('a population', () => {
     await turn(world)
     for (let tick = 0; tick < 3; tick++) await turn(world)
     for (const { name } of HOSTS) {
-      const own = join(directory, name, '.local/state/muster/studies', `${world.store.id}-1`)
+      const own = join(directory, name, '.local/state/muster/studies', checkpointsOf(world))
       for (const member of readdirSync(own)) symlinkSync(join(directory, 'secret'), join(own, member, 'link'))
     }
     const trials = await runAll(world, id)

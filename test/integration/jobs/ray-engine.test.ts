@@ -1,4 +1,5 @@
 /** Jobs that Ray runs, with the program that is sent to its head and a dashboard that this process plays. */
+
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
@@ -15,6 +16,7 @@ import { driveJobs, LEASE_MS } from '../../../src/scheduler/jobs/driver.ts'
 import type { Job, JobSpec } from '../../../src/scheduler/jobs/job.ts'
 import { JobStore } from '../../../src/scheduler/jobs/store.ts'
 import { applyEvent } from '../../support/apply-event.ts'
+import { bundleKeyOf } from '../../support/bundle-key.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -147,7 +149,7 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
   }
   const job = (id: number): Job => store.get(id) as Job
   const kind = (id: number) => job(id).state.kind
-  const keyOf = (id: number) => `${store.id}-${id}-1-0`
+  const keyOf = (id: number) => bundleKeyOf(store, id)
   const ended = (id: number, own: Partial<Known>): void => {
     Object.assign(known.get(keyOf(id)) ?? {}, own)
   }

@@ -179,7 +179,7 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
     await seen(/"host":"m2","trouble":"[^"]*No space left on device"/)
     const other = await queue.submit('--', NOTED)
     await seen(isJob(other, 'done'))
-    await on('m2', `rm ${JOBS}/*-${fills}-1-0/out`)
+    await on('m2', `rm ${JOBS}/*-${fills}-1-0-*/out`)
     await seen(isJob(waits, 'done'))
     await on('m3', 'touch filled')
     expect(await ended).toEqual([0, null])

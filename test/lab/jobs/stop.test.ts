@@ -33,7 +33,7 @@ describe.skipIf(!canRun)('a launched job', { timeout: 120_000 }, () => {
     await waitUntil(() => lab.names.every((name) => running(name) > SLEEPS), 'all processes')
   }
   const first = async (id: string, host: string, rank: number) =>
-    (await lab.host(host).exec(`cut -d ' ' -f 1 .local/state/muster/jobs/*-${id}-1-${rank}/id`)).stdout.trim()
+    (await lab.host(host).exec(`cut -d ' ' -f 1 .local/state/muster/jobs/*-${id}-1-${rank}-*/id`)).stdout.trim()
 
   beforeAll(async () => {
     lab = await startLab({ count: 3, sshConfig: ['Host *', '  ServerAliveInterval 1', '  ServerAliveCountMax 3'] })

@@ -32,6 +32,10 @@ describe.skipIf(!canRun).each([
     const path = `/api/v1/namespaces/default/pods?labelSelector=${encodeURIComponent(`muster.dev/job=${id}`)}`
     return ((await kubernetes.request('GET', path)).body as { items: Pod[] }).items
   }
+  const stampOf = async (id: string): Promise<string> => {
+    const { stdout } = await queue.muster('job', 'show', id, '--json')
+    return Date.parse((JSON.parse(stdout) as { time: string }).time).toString(36)
+  }
   const nodesOf = async (id: string): Promise<readonly string[]> =>
     (await podsOf(id)).flatMap(({ spec }) => spec.nodeName ?? []).toSorted()
   const left = async (): Promise<string> => {
@@ -108,10 +112,11 @@ describe.skipIf(!canRun).each([
       /the quota few is used up: it asks for requests\.cpu=3; used requests\.cpu=0 of requests\.cpu=2/,
     )
     const name = (await kubernetes.kubectl(`get jobs -l muster.dev/job=${large} -o name`)).trim().split('/')[1] ?? ''
-    const taken = name.replace(`-${large}-1-0`, `-${Number(large) + 1}-1-0`)
+    const next = await submit('--hold', '--', 'true')
+    const taken = name.replace(new RegExp(`-${large}-1-0-\\w+$`), `-${next}-1-0-${await stampOf(next)}`)
     expect(taken).not.toBe(name)
     await kubernetes.kubectl(`create job ${taken} --image=none -- true`)
-    const next = await submit('--', 'true')
+    await queue.muster('job', 'release', next)
     await work.seen(isJob(next, 'failed'))
     expect((await queue.find(next)).reason).toBe(
       `the namespace default has a job ${taken} that is not Muster's. Delete it: kubectl delete job ${taken}`,

@@ -132,7 +132,9 @@ describe.skipIf(!canRun)('jobs on real nodes of Kubernetes', { timeout: 240_000 
     expect(states[tensors]).toMatchObject({ state: 'done' })
     const { cluster } = JSON.parse(await logOf(tensors)) as { cluster: Record<string, string[]> }
     const places = ['chief', 'worker', 'ps'].map((role) => cluster[role]?.join().replace(/:2\d{4}$/, ''))
-    expect(places).toEqual([0, 1, 2].map((rank) => expect.stringMatching(`^muster-\\w+-${tensors}-1-0-${rank}\\.`)))
+    expect(places).toEqual(
+      [0, 1, 2].map((rank) => expect.stringMatching(`^muster-\\w+-${tensors}-1-0-\\w+-${rank}\\.`)),
+    )
     expect(states[absent]).toMatchObject({ state: 'failed', reason: 'exit 127' })
     expect(await kubernetes.kubectl(`get all -l muster.dev/job=${cancelled} -o name`)).toBe('')
   })

@@ -87,7 +87,7 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))(
       const { items } = (await kubernetes.request('GET', path)).body as {
         items: { count?: number; involvedObject: { name: string } }[]
       }
-      const own = items.filter(({ involvedObject }) => involvedObject.name.endsWith(`-${id}-1-0`))
+      const own = items.filter(({ involvedObject }) => involvedObject.name.includes(`-${id}-1-0-`))
       return own.reduce((sum, { count = 1 }) => sum + count, 0)
     }
 

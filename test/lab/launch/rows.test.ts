@@ -44,7 +44,7 @@ describe.skipIf(!canRun)('a launcher of hosts.yaml', { timeout: 60_000 }, () => 
     expect(await queue.show(id)).toMatch(/state: +done/)
     const outputs = await Promise.all(
       lab.hosts.map(
-        async (host, rank) => (await host.exec(`cat .local/state/muster/jobs/*-${id}-1-${rank}/out`)).stdout,
+        async (host, rank) => (await host.exec(`cat .local/state/muster/jobs/*-${id}-1-${rank}-*/out`)).stdout,
       ),
     )
     expect(outputs[0]).toMatch(/^0\/2 m1 10\.81\.0\.1 10\.81\.0\.1:46\d{3} 2 a b {2}c\n$/)

@@ -34,7 +34,7 @@ describe.skipIf(!canRun)('a job launched by torchrun', { timeout: 240_000 }, () 
 
   /** In the directory of a bundle, which is its host's own. */
   const inBundle = async (host: string, id: string, rank: number, command: string) =>
-    (await lab.host(host).exec(`cd ~/.local/state/muster/jobs/*-${id}-1-${rank} && ${command}`)).stdout
+    (await lab.host(host).exec(`cd ~/.local/state/muster/jobs/*-${id}-1-${rank}-* && ${command}`)).stdout
 
   it('names the rank that failed first in 20 of 20 runs, although the agents of all hosts claim their own', async () => {
     const ways = ['raise', 'exit', 'late', 'kill', 'raise'] as const

@@ -24,7 +24,7 @@ describe.skipIf(!canRun)('a server launched by vllm', { timeout: 120_000 }, () =
   afterAll(async () => await lab?.stop())
 
   const output = async (id: string, rank: number) =>
-    (await lab.hosts[rank]?.exec(`cat .local/state/muster/jobs/*-${id}-1-${rank}/out`))?.stdout
+    (await lab.hosts[rank]?.exec(`cat .local/state/muster/jobs/*-${id}-1-${rank}-*/out`))?.stdout
   const ready = async (id: string) => {
     const line = async () => /ready: +(\S+)/.exec(await queue.show(id))?.[1]
     await waitUntil(async () => (await line()) !== undefined, `job ${id} is ready`)

@@ -24,7 +24,7 @@ describe.skipIf(!canRun)('jobs on a real Slurm', { timeout: 240_000 }, () => {
     return first
   }
   const printed = async (id: string, file = 'out'): Promise<string> =>
-    await slurm.run(`cat ${PLACE}/*-${id}-1-0/${file}`)
+    await slurm.run(`cat ${PLACE}/*-${id}-1-0-*/${file}`)
   const rows = async (id: string): Promise<readonly (readonly string[])[]> =>
     (await printed(id, 'out.*'))
       .trim()
@@ -34,7 +34,7 @@ describe.skipIf(!canRun)('jobs on a real Slurm', { timeout: 240_000 }, () => {
   const reaches = async (id: string, state: string) =>
     await waitUntil(async () => (await stateOf(id)) === state, `job ${id} to be ${state}`, 60_000)
   /** The number that Slurm gave it. */
-  const slurmId = async (id: string): Promise<string> => (await slurm.run(`cat ${PLACE}/*-${id}-1-0/slurm-id`)).trim()
+  const slurmId = async (id: string): Promise<string> => (await slurm.run(`cat ${PLACE}/*-${id}-1-0-*/slurm-id`)).trim()
 
   beforeAll(async () => {
     // Slurm forgets jobs within seconds.
@@ -137,7 +137,7 @@ describe.skipIf(!canRun)('jobs on a real Slurm', { timeout: 240_000 }, () => {
     await Promise.all(ids.map((id) => waitUntil(() => handedOver(id), `Slurm to have job ${id}`, 60_000)))
     await queue.stop()
     const ends = async () =>
-      (await slurm.run(`ls ${PLACE}/*-${failed}-1-0/end ${PLACE}/*-${done}-1-0/end 2>/dev/null || :`)).trim()
+      (await slurm.run(`ls ${PLACE}/*-${failed}-1-0-*/end ${PLACE}/*-${done}-1-0-*/end 2>/dev/null || :`)).trim()
     await waitUntil(async () => (await ends()).split('\n').length === 2, 'both to end', 60_000)
     // Slurm takes no other end of a job that has not begun.
     const isOn = async () => (await slurm.run(`squeue -h -t running -j ${await slurmId(late)}`)) !== ''

@@ -28,7 +28,7 @@ describe.skipIf(!canRun)('launchers on a real Slurm', { timeout: 240_000 }, () =
   const ends = async (id: string): Promise<{ readonly state: string; readonly lines: readonly string[] }> => {
     await queue.work().ended
     const { state, attempt } = await queue.find(id)
-    const text = await slurm.run(`cat .local/state/muster/jobs/*-${id}-${attempt}-0/out.*`)
+    const text = await slurm.run(`cat .local/state/muster/jobs/*-${id}-${attempt}-0-*/out.*`)
     return { state, lines: text.trim().split('\n').toSorted() }
   }
 

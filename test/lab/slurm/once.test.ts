@@ -107,7 +107,7 @@ describe.skipIf(!canRun)('a scheduler that is killed while it speaks to Slurm', 
     queue.work()
     await waitUntil(isReached, 'the scheduler to submit', 60_000)
     await queue.stop()
-    const late = `cd ${PLACE}/*-${id}-1-0 && for n in 1 2 3; do sbatch --parsable --job-name="$(basename "$PWD")" --output=out script; done`
+    const late = `cd ${PLACE}/*-${id}-1-0-* && for n in 1 2 3; do sbatch --parsable --job-name="$(basename "$PWD")" --output=out script; done`
     const ids = (await slurm.run(late)).trim().split('\n')
     expect(ids).toHaveLength(3)
     await queue.work().ended
@@ -125,7 +125,7 @@ describe.skipIf(!canRun)('a scheduler that is killed while it speaks to Slurm', 
     await queue.job('cancel', id)
     await queue.work().ended
     expect((await queue.find(id)).state).toBe('cancelled')
-    await slurm.run(`cd ${PLACE}/*-${id}-1-0 && sbatch --wait --job-name="$(basename "$PWD")" --output=out script`)
+    await slurm.run(`cd ${PLACE}/*-${id}-1-0-* && sbatch --wait --job-name="$(basename "$PWD")" --output=out script`)
     expect(await timesRan(id)).toBe(0)
   })
 })

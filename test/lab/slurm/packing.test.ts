@@ -54,7 +54,7 @@ describe.skipIf(!canRun)('the picture of a real Slurm', { timeout: 240_000 }, ()
     await waitUntil(async () => (await queue.find(waiting)).state === 'pending', 'the last to be handed over', 60_000)
 
     const slurmIdOf = async (id: string) =>
-      (await slurm.run(`cat .local/state/muster/jobs/*-${id}-1-0/slurm-id`)).trim()
+      (await slurm.run(`cat .local/state/muster/jobs/*-${id}-1-0-*/slurm-id`)).trim()
     const lying = `y\nJobId=${await slurmIdOf(one)} ${fields}\nz`
     await slurm.run(`${asOther} --hold -J '${lying}' --wrap true`)
     const lines = (await queue.muster('pack', '--engine', 'slurm', '--json')).stdout.trim().split('\n')

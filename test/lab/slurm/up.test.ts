@@ -103,7 +103,7 @@ describe.skipIf(!canRun)('muster up slurm', { timeout: 900_000 }, () => {
       )
       queue.work()
       await waitUntil(async () => (await queue.find(id)).state === 'done', 'the job to end', 60_000)
-      const output = await bare.exec('c1', `cat .local/state/muster/jobs/*-${id}-1-0/out.*`)
+      const output = await bare.exec('c1', `cat .local/state/muster/jobs/*-${id}-1-0-*/out.*`)
       expect(output.trim().split('\n').sort()).toEqual(['n1', 'n2'])
     } finally {
       await queue.stop()

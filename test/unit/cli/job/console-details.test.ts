@@ -1,4 +1,5 @@
 /** What the console shows of one job. */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,6 +10,7 @@ import { openConsoleQueue } from '../../../../src/cli/job/console-queue.ts'
 import { JobStore } from '../../../../src/scheduler/jobs/store.ts'
 import { parseWhatIf } from '../../../../src/ui/packing/what-if.ts'
 import { applyEvent } from '../../../support/apply-event.ts'
+import { bundleKeyOf } from '../../../support/bundle-key.ts'
 import { runMuster } from '../../../support/run-muster.ts'
 
 let directory: string
@@ -65,7 +67,11 @@ it('reads the output of the bundle that failed first, and says whose it is', asy
   }
   expect(queue.details(1)).toMatchObject({
     job: { state: { kind: 'failed' } },
-    log: { host: 'm2', whose: 'rank 1 on m2', program: expect.stringContaining('-1-1-1 2>/dev/null || exit 4; ') },
+    log: {
+      host: 'm2',
+      whose: 'rank 1 on m2',
+      program: expect.stringContaining(`${bundleKeyOf(store, 1, { rank: 1 })} 2>/dev/null || exit 4; `),
+    },
   })
 })
 

@@ -1,4 +1,5 @@
 /** Metrics of jobs that an engine runs, when their output cannot be read. */
+
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Clock } from '../../../../src/base/clock.ts'
@@ -8,6 +9,7 @@ import type { JobEvent } from '../../../../src/scheduler/jobs/job.ts'
 import type { Reading } from '../../../../src/scheduler/jobs/results.ts'
 import { JobStore } from '../../../../src/scheduler/jobs/store.ts'
 import { applyEvent } from '../../../support/apply-event.ts'
+import { bundleKeyOf } from '../../../support/bundle-key.ts'
 import { worldSpec } from '../../../support/queue-world.ts'
 
 const MOST_TRIES = 30
@@ -97,7 +99,7 @@ describe('metrics of a job whose engine has ended it', () => {
 
   it('are read as soon as the output can be read again, and then the engine is left alone', async () => {
     const job = endedJob()
-    const key = `${store.id}-${job}-1-0`
+    const key = bundleKeyOf(store, job)
     let text = `metric other 0 1\n`
     const { engine, counts } = engineOf(async (program) => {
       expect(program).toContain(`tail of ${key}`)

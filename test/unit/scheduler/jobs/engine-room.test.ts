@@ -1,13 +1,14 @@
 /** Which jobs with needs go to their engine: in turn, one group after the other, and impossible ones in nobody's way. */
+
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { EngineRoom } from '../../../../src/scheduler/jobs/engine.ts'
 import { askedOf, freeRoom, judgeRoom } from '../../../../src/scheduler/jobs/engine-room.ts'
 import type { JobSpec } from '../../../../src/scheduler/jobs/job.ts'
-import { bundleKey } from '../../../../src/scheduler/jobs/orders.ts'
 import { PlanPass } from '../../../../src/scheduler/jobs/plan-jobs.ts'
 import { JobStore } from '../../../../src/scheduler/jobs/store.ts'
 import { namesIn, parseNeeds } from '../../../../src/scheduler/plans/needs.ts'
 import { applyEvent } from '../../../support/apply-event.ts'
+import { bundleKeyOf } from '../../../support/bundle-key.ts'
 import { worldSpec } from '../../../support/queue-world.ts'
 
 let store: JobStore
@@ -37,7 +38,7 @@ const pass = (room: EngineRoom | undefined, mostWaiting = 8): readonly number[] 
   return plan.events.map(({ id }) => id).sort((one, other) => one - other)
 }
 const begin = (id: number) => applyEvent(store, id, { kind: 'seen', rank: 0, bundle: { kind: 'begun' } }, nowMs)
-const keyOf = (id: number) => bundleKey(store.id, { id, attempt: 1 }, 0)
+const keyOf = (id: number) => bundleKeyOf(store, id)
 
 describe('jobs with needs', () => {
   it('wait until the engine says what is free; the others do not', () => {
