@@ -95,7 +95,7 @@ describe.skipIf(!canRun)('population-based training', { timeout: 240_000 }, () =
       const parent = trials[number]?.parent
       return parent === undefined ? [number] : [...line(parent), number]
     }
-    const states = (await onHosts(`cat .local/state/muster/studies/*-${id}/member-*/state`)).trim().split('\n')
+    const states = (await onHosts(`cat .local/state/muster/studies/*-${id}-*/member-*/state`)).trim().split('\n')
     expect(states).toHaveLength(4)
     const found = states.map((text) => text.split(/ +/)).map(([step, , ...own]) => ({ step, own: own.map(Number) }))
     for (const { step, own } of found) {
@@ -117,7 +117,7 @@ describe.skipIf(!canRun)('population-based training', { timeout: 240_000 }, () =
     // All of the last ones descend from one of the better first ones.
     const firsts = new Set(found.map(({ own }) => own[0] ?? -1))
     expect(firsts.size).toBeLessThan(4)
-    expect(await onHosts(`ls -A .local/state/muster/studies/*-${id} | grep -e copy -e old`)).toBe('')
+    expect(await onHosts(`ls -A .local/state/muster/studies/*-${id}-* | grep -e copy -e old`)).toBe('')
     return trials
   }
 
@@ -140,7 +140,7 @@ describe.skipIf(!canRun)('population-based training', { timeout: 240_000 }, () =
       await waitUntil(async () => {
         if (child.exitCode !== null) return true
         if (moment === 'copy')
-          return (await onHosts(`ls -A .local/state/muster/studies/*-${id} 2>/dev/null | grep copy`)) !== ''
+          return (await onHosts(`ls -A .local/state/muster/studies/*-${id}-* 2>/dev/null | grep copy`)) !== ''
         return (await rows('killed')).filter(({ state }) => state === 'pruned').length > pruned
       }, moment)
       expect(child.exitCode).toBeNull()
