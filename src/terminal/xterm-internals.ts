@@ -106,7 +106,10 @@ export function openInternals(terminal: Terminal) {
     /** Character set and tab stops are those of a new terminal. */
     get isPlainText() {
       const { charset, glevel } = core._charsetService
-      const tabs = Object.keys(core._bufferService.buffer.tabs).map(Number)
+      // A narrower terminal keeps the tab stops beyond its last column, where they do nothing.
+      const tabs = Object.keys(core._bufferService.buffer.tabs)
+        .map(Number)
+        .filter((at) => at < terminal.cols)
       const hasTabs =
         tabs.length === Math.ceil(terminal.cols / TAB_COLUMNS) && tabs.every((at) => at % TAB_COLUMNS === 0)
       return charset === undefined && glevel === 0 && hasTabs

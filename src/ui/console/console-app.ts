@@ -890,8 +890,9 @@ export class ConsoleApp implements PageContext, Disposable {
     const { paneContent, zoomContent, zoomed, shown } = this.arrangement
     for (const [host, state] of this.state.hosts) {
       const { columns, rows } = zoomed !== undefined && shown.has(host) ? zoomContent : paneContent
-      if (this.views.resize(host, columns, rows) && isLive(state))
-        this.#redraws.set(host, { untilMs: this.clock.now() + REDRAW_MS, bytesLeft: ECHO_BYTES })
+      if (!this.views.resize(host, columns, rows)) continue
+      this.sessionLog.noteResize(host, { columns, rows })
+      if (isLive(state)) this.#redraws.set(host, { untilMs: this.clock.now() + REDRAW_MS, bytesLeft: ECHO_BYTES })
     }
   }
 

@@ -49,8 +49,8 @@ const HARMLESS_FINALS = new Set('cnpqtuxim')
 const HARMLESS_ESCAPES = /^\x1b(?:[\]P^_X][\s\S]+|[()*+]B|[=>\\]|%[@G])$/
 
 export class EchoScreen {
-  readonly #columns: number
-  readonly #height: number
+  #columns: number
+  #height: number
   #look: Look
   #isSeen: boolean
   readonly #rows = new Map<number, Row>()
@@ -61,6 +61,8 @@ export class EchoScreen {
   /** The column of the cursor at the first key; 0 once the line was drawn again. */
   #start: number
   #saved: Place | undefined
+  /** The cursor's row is the first of its line, so the cursor keeps its column when the terminal gets another width. */
+  #beginsLine: boolean
   /** Not after characters whose width is not known, nor after a sequence that may have moved the cursor. */
   #isColumnSure = true
   #isRowSure = true
@@ -77,6 +79,28 @@ export class EchoScreen {
     this.#x = look.size?.column ?? (length > 0 && length % this.#columns === 0 ? this.#columns : length % this.#columns)
     this.#top = -(look.size?.row ?? this.#height - 1)
     this.#start = this.#x
+    this.#beginsLine = textWidth(before) === this.#x
+  }
+
+  get columns(): number {
+    return this.#columns
+  }
+
+  /** Rows that fit and are not wrapped stay as they are. Where wrapped rows go depends on text that is not known here. */
+  resize(columns: number, rows: number): void {
+    // A terminal with fewer rows may drop those below the cursor.
+    for (const y of [...this.#rows.keys()]) if (y > this.#y) this.#rows.delete(y)
+    const most = Math.min(this.#columns, columns)
+    const isWhole = ({ cells, wraps }: Row): boolean => !wraps && cells.length <= most
+    const isUnwrapped = this.#beginsLine && this.#x < most && [...this.#rows.values()].every(isWhole)
+    if (!this.#isColumnSure || (columns !== this.#columns && !isUnwrapped)) this.#lose()
+    this.#columns = Math.max(2, columns)
+    this.#height = Math.max(1, rows)
+    this.#leaveMargin()
+    this.#isRowSure = false
+    this.#saved = undefined
+    // The most that the screen can hold above the cursor.
+    this.#top = this.#y - this.#height + 1
   }
 
   /** As it is now. */
@@ -133,6 +157,7 @@ export class EchoScreen {
     const isLast = this.isAtLastRow
     this.#leaveMargin()
     this.#down()
+    this.#beginsLine = true
     if (!isLast) {
       if (!this.#isColumnSure) this.#rows.clear()
       return
@@ -182,6 +207,7 @@ export class EchoScreen {
       left.cells.length = this.#x
       left.wraps = true
       this.#down()
+      this.#beginsLine = false
       this.#x = 0
     }
     const { cells } = this.#rowAt(this.#y)
@@ -212,7 +238,10 @@ export class EchoScreen {
   #control(token: string, parameters: string, final: string): void {
     const isPlain = token === `\x1b[${parameters}${final}`
     if (final === 'm') return isPlain ? this.#take(changedPen(this.#look.pen, parameters)) : undefined
-    if (token === '\x1b[!p') return this.#take(PLAIN_PEN, PLAIN_PEN)
+    if (token === '\x1b[!p') {
+      this.#saved = undefined
+      return this.#take(PLAIN_PEN, PLAIN_PEN)
+    }
     if (final === 'h' || final === 'l') return isPlain ? this.#setModes(parameters, final === 'h') : this.#lose()
     const isErase = (final === 'J' || final === 'K') && parameters.startsWith('?')
     const values = isErase ? parameters.slice(1) : parameters
@@ -277,6 +306,7 @@ export class EchoScreen {
     else {
       this.#toColumn(saved.x)
       this.#y = saved.y
+      this.#beginsLine = false
     }
     this.#take(this.#look.savedPen)
   }
@@ -314,6 +344,7 @@ export class EchoScreen {
   #moveRows(by: number): void {
     this.#leaveMargin()
     if (!this.#isRowSure || !this.#isColumnSure) this.#rows.clear()
+    this.#beginsLine = false
     this.#y = Math.max(this.#top, Math.min(this.#top + this.#height - 1, this.#y + by))
   }
 
@@ -327,6 +358,7 @@ export class EchoScreen {
     this.#toColumn(column)
     if (!this.#isRowSure) this.#rows.clear()
     this.#isRowSure = true
+    this.#beginsLine = false
     this.#start = 0
     this.#y = this.#top + Math.min(this.#height - 1, row)
   }

@@ -311,6 +311,16 @@ export class SessionLog {
     if (open !== undefined && !open.part.hasRows) this.#remove(host, open)
   }
 
+  /** The host's terminal has another size. */
+  noteResize(host: string, { columns, rows }: { readonly columns: number; readonly rows: number }): void {
+    const chain = this.#current.get(host) ?? []
+    for (const { typed } of chain) typed.resize(columns, rows)
+    this.#asked.get(host)?.resize(columns, rows)
+    // What is held began on the terminal as it was.
+    const [first] = chain
+    if (first !== undefined) this.#change(first, () => first.push(first.takeHeld()))
+  }
+
   /** Called before the pane is cleared: it shows whether the host was back at its prompt. */
   noteEnd(host: string, how: ShellEnded): void {
     const pane = this.#paneOf(host)
@@ -576,7 +586,7 @@ function isEmptyPrompt({ isEditing, isFullScreen, before }: PaneFacts, typed: Ty
 function stands({ typed, columns }: HostPart, output: Uint8Array, look: Look | undefined): boolean {
   const [line, ...others] = typed.lines
   if (typed.enters !== 1 || line === undefined || line.isEdited || others.length > 0) return false
-  const echo = new TypedLines('', columns, false, look && { ...look, seen: '' })
+  const echo = new TypedLines('', typed.columns ?? columns, false, look && { ...look, seen: '' })
   echo.type(Buffer.from(line.text), 0)
   echo.print(output)
   return echo.isEchoed

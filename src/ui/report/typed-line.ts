@@ -129,6 +129,11 @@ export class TypedLines {
     return this.#echo?.screen.look
   }
 
+  /** Of the host's terminal now; undefined: no more output belongs to it. */
+  get columns(): number | undefined {
+    return this.#echo?.screen.columns
+  }
+
   /** How often Enter was typed. */
   get enters(): number {
     return this.#enters
@@ -193,6 +198,11 @@ export class TypedLines {
     if (first === undefined) return
     first.echoed = first.plain
     first.settled = first.plain
+  }
+
+  /** The host's terminal has another size. */
+  resize(columns: number, rows: number): void {
+    this.#echo?.screen.resize(columns, rows)
   }
 
   /** No more output comes: what only finds echoes is given up, since thousands of these are kept. */

@@ -251,6 +251,28 @@ describe('the alternate screen', () => {
 })
 
 describe('resizing a screen', () => {
+  it('keeps it ordinary, unless a program has moved its tab stops', () => {
+    const harness = openScreen({ columns: 120, rows: 40 }).feed(numbered(60))
+    const sizes = [
+      [240, 67],
+      [80, 24],
+      [120, 40],
+      [100, 30],
+      [7, 30],
+      [160, 9],
+    ] as const
+    for (const [columns, rows] of sizes) {
+      harness.screen.resize(columns, rows)
+      expect(harness.screen.isOrdinary).toBe(true)
+      expect(harness.feed('\r\x1b[K\tx').screen.textBeforeCursor().indexOf('x')).toBe(Math.min(8, columns - 1))
+    }
+    harness.feed('\r\x1b[3C\x1bH')
+    for (const [columns, rows] of sizes) {
+      harness.screen.resize(columns, rows)
+      expect(harness.screen.isOrdinary).toBe(false)
+    }
+  })
+
   it('rewraps lines', () => {
     const { screen } = openScreen().feed('0123456789abcdefghijKLM')
     expect(screen.visibleText().slice(0, 2)).toEqual(['0123456789abcdefghij', 'KLM'])

@@ -672,6 +672,134 @@ it.each<[string, string, (key: string) => string]>([
   expect(titlesOf(markdown)).toEqual(['` whoami `', '` login `', 'typed without echo', '` history `'])
 })
 
+describe('after a change of size', () => {
+  const all = ['m1', 'm2', 'm3']
+  const zoom = '\x1dz'
+  type Harness = ReturnType<typeof harness>
+  const sizes: readonly (readonly [string, (harness: Harness) => void])[] = [
+    ['zoom and back', ({ type }) => [zoom, zoom].forEach(type)],
+    ['fewer columns', ({ console }) => console.resize(60, 40)],
+    ['fewer columns and rows', ({ console }) => console.resize(60, 20)],
+    [
+      'a large, a small and a medium terminal',
+      ({ console }) => {
+        console.resize(240, 67)
+        console.resize(80, 24)
+        console.resize(120, 40)
+      },
+    ],
+  ]
+  const filled = async () => {
+    const made = harness()
+    await made.prompts()
+    // There are lines to scroll back to, and some that are wrapped.
+    await made.run('seq 200', () => `${Array.from({ length: 200 }, (_, index) => `line ${index}`).join('\r\n')}\r\n`)
+    await made.run('cat wide', () => `${'wide '.repeat(60)}\r\n`)
+    return made
+  }
+  /** As readline draws its line again. */
+  const redraw = async ({ print }: Harness, line = '') => {
+    for (const host of all) await print(host, `\r\x1b[K${host}# ${line}`)
+  }
+
+  it.each(sizes)('has the lines that are typed then: %s', async (_, resize) => {
+    const made = await filled()
+    resize(made)
+    await redraw(made)
+    await made.run('uname -n', (host) => `${host}\r\n`)
+    await made.run('date +%Y', () => '2031\r\n')
+    const { markdown } = await made.report()
+    expect(titlesOf(markdown)).toEqual(['` seq 200 `', '` cat wide `', '` uname -n `', '` date +%Y `'])
+    expect(markdown).not.toContain('not shown')
+  })
+
+  it.each(sizes)('has a line that was half typed: %s', async (_, resize) => {
+    for (const isDrawnAgain of [true, false]) {
+      const made = await filled()
+      const { type, print } = made
+      type('uname')
+      for (const host of all) await print(host, 'uname')
+      resize(made)
+      if (isDrawnAgain) await redraw(made, 'uname')
+      type(' -n\r')
+      for (const host of all) await print(host, ` -n\r\n\x1b[?2004l\r${host}\r\n\x1b[?2004h${host}# `)
+      const { markdown } = await made.report()
+      expect(titlesOf(markdown)).toEqual(['` seq 200 `', '` cat wide `', '` uname -n `'])
+      expect(markdown).not.toContain('not shown')
+      rmSync(join(directory, 'muster'), { recursive: true })
+    }
+  })
+
+  it.each(sizes)('has a long line that the shell draws again: %s', async (_, resize) => {
+    const made = await filled()
+    const { type, print } = made
+    const line = `echo ${'wide '.repeat(60)}`
+    type(line)
+    for (const host of all) await print(host, line)
+    resize(made)
+    for (const host of all) await print(host, `\x1b[A\x1b[A\r\x1b[K${host}# ${line}`)
+    type('end\r')
+    for (const host of all) await print(host, `end\r\n\x1b[?2004l\r${host}\r\n\x1b[?2004h${host}# `)
+    expect((await made.report()).markdown).not.toContain('not shown')
+  })
+
+  it.each(sizes)('has no password that is typed without echo: %s', async (_, resize) => {
+    const made = await filled()
+    const { type, print } = made
+    for (const [index, mask] of ['', '*'].entries()) {
+      const [early, late] = [`early${index}`, `late${index}`]
+      type('read -s x\r')
+      for (const host of all) await print(host, 'read -s x\r\n\x1b[?2004l\rGive: ')
+      // Before, during and after the change; with an answer that no shell draws again.
+      type(early)
+      for (const host of all) await print(host, mask.repeat(early.length))
+      resize(made)
+      type(`${late}\r`)
+      for (const host of all)
+        await print(host, `${mask.repeat(late.length)}\r\nyou typed ${early}${late}\r\n\x1b[?2004h${host}# `)
+      type('read -s x\r')
+      for (const host of all) await print(host, 'read -s x\r\n\x1b[?2004l\rGive: ')
+      type(`next${late}\r`)
+      for (const host of all) await print(host, `\r\nyou typed next${late}\r\n\x1b[?2004h${host}# `)
+    }
+    await made.run('uname -n', (host) => `${host}\r\n`)
+    const { markdown, html } = await made.report()
+    for (const text of [markdown, html]) expect(text).not.toMatch(/early|late/)
+    expect(titlesOf(markdown)?.at(-1)).toBe('` uname -n `')
+  })
+
+  it.each(sizes)('has no password whose characters are erased one by one: %s', async (_, resize) => {
+    const made = await filled()
+    const { type, print } = made
+    type('ask\r')
+    for (const host of all) await print(host, 'ask\r\n\x1b[?2004l\rGive: ')
+    const secret = 'hunter2secret'
+    for (const [index, key] of [...secret].entries()) {
+      if (index === 6) resize(made)
+      type(key)
+      for (const host of all) await print(host, `${index > 0 ? '\b*' : ''}${key}`)
+    }
+    type('\r')
+    for (const host of all) await print(host, `\b*\r\n${secret}\r\n\x1b[?2004h${host}# `)
+    expect((await made.report()).markdown).not.toContain('hunter')
+  })
+
+  it('has no password that was typed ahead, and shown by no host', async () => {
+    const made = await filled()
+    const { type, print } = made
+    type('sleep 1; read -s x\r')
+    for (const host of all) await print(host, 'sleep 1; read -s x\r\n\x1b[?2004l\r')
+    type('hunter2\r')
+    type(zoom)
+    type(zoom)
+    for (const host of all) await print(host, `\r\ngot hunter2\r\n\x1b[?2004h${host}# `)
+    await made.run('uname -n', (host) => `${host}\r\n`)
+    const { markdown } = await made.report()
+    expect(markdown).not.toContain('hunter2')
+    expect(titlesOf(markdown)?.at(-1)).toBe('` uname -n `')
+  })
+})
+
 it('hides nothing in what stands for hidden text', async () => {
   const { prompts, run, report, type, print } = harness()
   await prompts()
