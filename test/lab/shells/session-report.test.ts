@@ -116,4 +116,48 @@ describe.skipIf(!canRun)('a session report', () => {
       expect(text).not.toContain('hunter2')
     }
   })
+
+  it('has the lines that are typed after panes have changed their sizes, but no password', async () => {
+    const folder = mkdtempSync(join(state, 'sizes-'))
+    const environment = { XDG_STATE_HOME: folder }
+    await using console = await openConsole({ in: lab, args: ['--hosts', lab.hostsFile], environment, size: [120, 40] })
+    await console.expectReady()
+    await console.type('seq 200; echo long{1..60}\r')
+    await console.expectPrompts()
+    const changes: readonly (() => Promise<unknown>)[] = [
+      () => console.leader('z'),
+      () => console.leader('z'),
+      () => console.resize(240, 67),
+      () => console.resize(80, 24),
+      () => console.resize(120, 40),
+      () => console.resize(100, 30),
+    ]
+    for (const [index, change] of changes.entries()) {
+      // Half of a line and half of a password are typed before the change.
+      await console.type(`echo half${index}`)
+      await console.expectOn('m1', new RegExp(`half${index}$`, 'm'))
+      await change()
+      await console.type('-done; uname -n\r')
+      await console.expectOn('m1', new RegExp(`^half${index}-done\\s+m1$`, 'm'))
+      await console.expectPrompts()
+      await console.type(`read -s -p 'Give ${index}: ' x; echo\r`)
+      await console.expectOn('m1', new RegExp(`^Give ${index}:\\s*$`, 'm'))
+      await console.type('hunter2-')
+      await change()
+      await console.type('again\r')
+      await console.expectPrompts()
+    }
+    await console.type('date +%Y\r')
+    await console.expectOn('m1', /^20\d\d$/m)
+    await console.expectPrompts()
+    await console.leader('e')
+    await console.expectScreen(/report copied, and written: /)
+    const reports = join(folder, 'muster/reports')
+    for (const name of readdirSync(reports)) {
+      const text = readFileSync(join(reports, name), 'utf8')
+      for (const index of changes.keys()) expect(text).toContain(`echo half${index}-done; uname -n`)
+      expect(text).toContain('date +%Y')
+      expect(text).not.toContain('hunter2')
+    }
+  })
 })
