@@ -136,7 +136,12 @@ function partsOfSecrets(
     if (entry.kind !== 'typed' || !isSecret(entry, secrets)) return []
     const hiders = hidersOf(entry)
     const isPassword = hiders.some(([host, { typed }]) => typed.asksSecret || !withoutEcho.includes(host))
-    return hiders.length > 0 && !isPassword ? [] : [...entry.parts.values()].flatMap(({ typed }) => typed.lines)
+    if (hiders.length > 0 && !isPassword) return []
+    const all = [...entry.parts.values()].map(({ typed }) => typed.lines)
+    // Of a paste, a line that every host echoed is no password, whatever became of the others.
+    const isOpenly = (text: string, index: number): boolean =>
+      !secrets.has(text) && all.every((each) => each[index]?.text === text && each[index].state === 'echoed')
+    return all.flatMap((each) => each.filter(({ text }, index) => !isOpenly(text, index)))
   })
   const echoed = new Set(lines.filter(isEchoed).map(({ text }) => text))
   const parts = [...echoed].flatMap((text) => text.split(SHELL_BREAKS))

@@ -800,6 +800,20 @@ describe('after a change of size', () => {
   })
 })
 
+it('hides no word of a pasted line that every host echoed, where the echo of other lines was not found', async () => {
+  const { prompts, run, report, type, print } = harness()
+  await prompts()
+  await run('echo before', () => 'before\r\n')
+  type('echo first\recho second\r')
+  for (const host of ['m1', 'm2', 'm3']) {
+    await print(host, `echo first\r\n\x1b[?2004l\rfirst\r\n\x1b[?2004h${host}# `)
+    await print(host, `\x1b[?2004l\r\n\x1b[?2004h${host}# `)
+  }
+  const { markdown } = await report()
+  expect(markdown).toContain('` echo before `')
+  expect(markdown).not.toContain('echo second')
+})
+
 it('hides nothing in what stands for hidden text', async () => {
   const { prompts, run, report, type, print } = harness()
   await prompts()
