@@ -5,11 +5,12 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Job, JobSpec } from '../../../src/scheduler/jobs/job.ts'
-import { bundleKey } from '../../../src/scheduler/jobs/orders.ts'
 import { gangOf } from '../../../src/scheduler/jobs/plan-jobs.ts'
+import type { JobStore } from '../../../src/scheduler/jobs/store.ts'
 import type { Strategy } from '../../../src/scheduler/model/resources.ts'
 import { runQueue } from '../../../src/scheduler/simulate/queue-run.ts'
 import { atOnce } from '../../support/at-once.ts'
+import { bundleKeyOf } from '../../support/bundle-key.ts'
 import { honestJob } from '../../support/honest-job.ts'
 import { formatNumber, formatPair, type Row } from '../support/statistics.ts'
 import type { Place, Resources } from './place.ts'
@@ -67,7 +68,7 @@ export async function benchMix(place: Place, { cpu, gpu }: Resources, scale: num
   if (done.length !== jobs.length) throw new Error(`${done.length} of ${jobs.length} jobs were done`)
   checkHosts(place, jobs)
   const capacity = gpu * place.homes.length
-  const spans = spansOnHosts(place, store.id, jobs)
+  const spans = spansOnHosts(place, store, jobs)
   const { heldS, spanS } = heldOnHosts(spans)
   const { startsMs, endsMs } = delays(done, spans, heardMs)
   const used = (100 * heldS) / (spanS * capacity)
@@ -95,10 +96,10 @@ const gpusOf = ({ request, bundles }: JobSpec) => (request.gpuCount * request.gp
 /** What one bundle has of its host, from its claim to its exit code, by the times of these files. */
 type Span = { readonly id: number; readonly gpus: number; readonly beganMs: number; readonly endedMs: number }
 
-function spansOnHosts(place: Place, storeId: string, jobs: readonly Submitted[]): readonly Span[] {
+function spansOnHosts(place: Place, store: JobStore, jobs: readonly Submitted[]): readonly Span[] {
   return jobs.flatMap(({ id, part: { spec } }) =>
     Array.from({ length: spec.bundles }, (_, rank) => {
-      const key = bundleKey(storeId, { id, attempt: 1 }, rank)
+      const key = bundleKeyOf(store, id, { rank })
       const directory = place.homes
         .map((home) => join(home, '.local', 'state', 'muster', 'jobs', key))
         .find((path) => existsSync(path))

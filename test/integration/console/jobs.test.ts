@@ -2,11 +2,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { bundleKey } from '../../../src/scheduler/jobs/orders.ts'
 import { JobStore } from '../../../src/scheduler/jobs/store.ts'
 import { type EmbeddedHosts, startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 import { applyEvent } from '../../support/apply-event.ts'
+import { bundleKeyOf } from '../../support/bundle-key.ts'
 import { type ConsoleDriver, openConsole } from '../../support/console-driver.ts'
 import { type EmbeddedInventory, writeEmbeddedInventory } from '../../support/embedded-inventory.ts'
 import { requirement } from '../../support/requirements.ts'
@@ -33,7 +33,7 @@ describe.skipIf(!canRun)('the Jobs and Packing tabs', () => {
     id = store.submit(submission, Date.now())[0] ?? 0
     applyEvent(store, id, { kind: 'placed', places: [{ host: 'm1', devices: [] }] }, Date.now())
     applyEvent(store, id, { kind: 'seen', rank: 0, bundle: { kind: 'begun' } }, Date.now())
-    const key = bundleKey(store.id, { id, attempt: 1 }, 0)
+    const key = bundleKeyOf(store, id)
     const directory = join(hosts.directory, 'm1', '.local', 'state', 'muster', 'jobs', key)
     mkdirSync(directory, { recursive: true })
     output = join(directory, 'out')

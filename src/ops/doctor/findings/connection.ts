@@ -63,6 +63,9 @@ function startupComplaints(startup: Startup, shell: string | undefined): Complai
   return complaints
 }
 
+/** In a login over SSH: the network device on the route back. The facts that name it may have been lost like all large answers. */
+const DEVICE_OF_ROUTE = `"$(ip -o route get "\${SSH_CONNECTION%% *}" | sed 's/.* dev //; s/ .*//')"`
+
 function largeAnswerComplaints(answer: LargeAnswer, { facts }: Examination): Complaint[] {
   const { arrivedBytes, wantedBytes, end, durationMs } = answer
   if (arrivedBytes >= wantedBytes || end.kind === 'cancelled') return []
@@ -75,7 +78,8 @@ function largeAnswerComplaints(answer: LargeAnswer, { facts }: Examination): Com
     return [complaint('note', 'large-unknown', `could not test large answers: ${why(end)}`)]
   }
   const { device, mtuBytes } = facts?.route ?? {}
-  const command = `ip link set dev ${device === undefined ? 'DEVICE' : shellQuote(device)} mtu ${Math.min(1280, mtuBytes ?? 1280)}`
+  const dev = device === undefined ? DEVICE_OF_ROUTE : shellQuote(device)
+  const command = `ip link set dev ${dev} mtu ${Math.min(1280, mtuBytes ?? 1280)}`
   const detail = mtuBytes === undefined ? arrived : `${arrived}; ${device} sends up to ${mtuBytes} bytes`
   const cause = 'small answers arrive, large ones do not: full-size packets are lost on the way (MTU)'
   return [complaint('blocker', 'mtu', cause, { detail, fix: onHost(asRoot(facts?.system?.isRoot, command)) })]

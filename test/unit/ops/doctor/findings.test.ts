@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
 import type { Examination } from '../../../../src/ops/doctor/examine-host.ts'
 import type { MachineFacts } from '../../../../src/ops/doctor/fact-script.ts'
@@ -162,6 +163,11 @@ describe('a large answer', () => {
     expect(hostFindings(examined('m1', { ...large(0, { kind: 'timeout' }), facts }))).toMatchObject([
       { fix: { command: "ip link set dev 'e;reboot' mtu 1280" } },
     ])
+    // The facts are lost, too.
+    const [{ fix } = {}] = hostFindings(examined('m1', large(0, { kind: 'timeout' })))
+    const ip = `ip() { [ "$1" = link ] && echo "$@" || echo "10.0.0.9 from 10.0.0.2 dev eth7 uid 0 cache"; }`
+    const script = `SSH_CONNECTION='10.0.0.9 5 10.0.0.2 22'; sudo() { "$@"; }; ${ip}\n${fix?.command}`
+    expect(execFileSync('sh', ['-c', script], { encoding: 'utf8' })).toBe('link set dev eth7 mtu 1280\n')
   })
 
   test('of which much arrives is only slow', () => {
