@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto'
 import { access, constants, opendir, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { setImmediate } from 'node:timers/promises'
 import { systemClock } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
@@ -17,7 +16,6 @@ import type { Inventory } from '../../inventory/inventory.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { expandCommand, expandWord } from '../../ops/run/command-template.ts'
 import { isDamagedFile } from '../../scheduler/jobs/damage.ts'
-import type { JobEvent } from '../../scheduler/jobs/job.ts'
 import { bytePathOf } from '../../ssh/copy/byte-path.ts'
 import { copyToHosts } from '../../ssh/copy/copy-to-hosts.ts'
 import { scanSources, systemReason } from '../../ssh/copy/source.ts'
@@ -27,7 +25,7 @@ import type { Transport } from '../../ssh/transport.ts'
 import type { ColourDepth } from '../../ui/compositor/colours.ts'
 import { guessTheme } from '../../ui/compositor/scene.ts'
 import { PromptHistory } from '../../ui/dialogs/prompt-history.ts'
-import type { JobAction, JobDetails, JobsPort, QueueStatus } from '../../ui/jobs/queue-view.ts'
+import type { JobDetails, JobsPort, QueueStatus } from '../../ui/jobs/queue-view.ts'
 import type { PaneTerminal } from '../../ui/network/pane-screen.ts'
 import { type OpenConsoleOptions, openConsole } from '../../ui/open-console.tsx'
 import { loadPreferences, type Preferences, preferencesFile } from '../../ui/preferences.ts'
@@ -236,7 +234,6 @@ export const openHostsResolver =
 const withState = (context: CliContext, directory: string | undefined): CliContext =>
   directory === undefined ? context : { ...context, environment: { ...context.environment, XDG_STATE_HOME: directory } }
 
-const CHUNK = 200
 const WITHOUT_FILE = 'no job queue: a queue belongs to a hosts.yaml, and this console has none'
 
 /** The queue of hosts.yaml, if the console is open on its hosts: the hosts.yaml of the working directory says nothing about others. */
@@ -284,21 +281,11 @@ export function createConsoleJobs(openQueue: () => Promise<ConsoleQueue>, hosts:
     details: async (id): Promise<JobDetails | undefined> => (await open()).details(id),
     sweep: async (id) => (await open()).sweep(id),
     study: async (id) => (await open()).study(id),
-    changeStudy: async (id, change) => (await open()).changeStudy(id, change),
     submitOptions: async () => await (await open()).submitOptions(),
     submit: async (text) => await (await open()).submit(text),
     members: async (spec, kinds) => (await open()).members(spec, kinds),
     clusters: async () => (await open()).clusters(hosts),
     readLog: async (log, signal) => await (await open()).readLog(log, hosts, signal),
-    async change(action, ids) {
-      const queue = await open()
-      let count = 0
-      for (let at = 0; at < ids.length; at += CHUNK) {
-        count += queue.change(eventOf(action), ids.slice(at, at + CHUNK))
-        await setImmediate()
-      }
-      return count
-    },
     [Symbol.dispose]() {
       opening.made?.then(
         (queue) => queue[Symbol.dispose](),
@@ -307,9 +294,6 @@ export function createConsoleJobs(openQueue: () => Promise<ConsoleQueue>, hosts:
     },
   }
 }
-
-const eventOf = (action: JobAction): JobEvent =>
-  action === 'cancel' ? { kind: 'stop', reason: 'cancelled' } : { kind: action }
 
 const NOT_HERE = { kind: 'unreachable', reason: 'it is not open in the console' } as const
 

@@ -1,7 +1,9 @@
 /** What the console's tabs read of the queue and write to it: short calls, each far below the time of a frame. */
 
+import { setImmediate } from 'node:timers/promises'
 import { systemClock } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
+import { MusterError } from '../../base/errors.ts'
 import { JOBS_DIRECTORY } from '../../base/left.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
@@ -26,13 +28,15 @@ import {
   type ClusterSource,
   type EngineLog,
   type EnginePlace,
+  type JobAction,
   type JobDetails,
   LOG_BYTES,
   LOG_IS_CUT,
   LOG_IS_GONE,
+  type QueueChanges,
   type QueueStatus,
 } from '../../ui/jobs/queue-view.ts'
-import type { StudyChange, StudyReading } from '../../ui/jobs/study-view.ts'
+import type { StudyReading } from '../../ui/jobs/study-view.ts'
 import { enginePicture } from '../../ui/packing/engine-picture.ts'
 import { gangOfWhatIf, type TryOut, type WhatIf } from '../../ui/packing/what-if.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
@@ -51,30 +55,33 @@ import {
 import { pollUsage } from './poll-usage.ts'
 import { freeOf, whyWaiting } from './why-waiting.ts'
 
+const CHUNK = 200
+const NOT_THE_SAME = 'the queue was moved or replaced meanwhile, so these jobs were not changed'
 const MOST_GROUPS = 200
 const MOST_WAITING = 32
 /** The console waits no longer for other writers: keys are waiting. */
 const BUSY_MS = 100
 
 export interface ConsoleQueue extends Disposable {
-  /** Its file was moved or deleted. */
+  /** Its file was moved, deleted or replaced. */
   readonly isAway: boolean
   read(): QueueStatus | undefined
   tryOut(whatIf: WhatIf): TryOut
   details(id: number): JobDetails | undefined
   sweep(id: number): Sweep | undefined
   study(id: number): StudyReading | undefined
-  changeStudy(id: number, change: StudyChange): void
   members(spec: number, kinds: readonly string[]): readonly number[]
   clusters(hosts: OpsHosts): readonly ClusterSource[]
   /** As `log` of an engine. */
   readLog(log: EngineLog, hosts: OpsHosts, signal: AbortSignal): Promise<Uint8Array | string>
-  change(event: JobEvent, ids: readonly number[]): number
   /** As `typedOptions`. */
   submitOptions(): Promise<readonly string[]>
   /** As `submitTyped`. */
   submit(text: string): Promise<readonly string[]>
 }
+
+const eventOf = (action: JobAction): JobEvent =>
+  action === 'cancel' ? { kind: 'stop', reason: 'cancelled' } : { kind: action }
 
 /** Where the end of what bundle 0 writes is read, and how. */
 function logOf(job: Job, { store }: OpenQueue): JobDetails['log'] {
@@ -207,6 +214,33 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
   const extents = new GroupExtents(store)
   let seen = ''
   let declared = queue.inventory
+  let isClosed = false
+  /** Own writes do not change the file's version, but what is shown. */
+  const beginChange = (): void => {
+    if (isClosed || store.file.isAway) throw new MusterError('configuration', NOT_THE_SAME)
+    seen = ''
+    studies.forgetVersion()
+  }
+  const changes: QueueChanges = {
+    async change(action, ids) {
+      const event = eventOf(action)
+      let count = 0
+      for (let at = 0; at < ids.length; at += CHUNK) {
+        beginChange()
+        const part = ids.slice(at, at + CHUNK).map((id) => ({ id, event }))
+        count += store.applyAll(part, context.now()).filter(Boolean).length
+        await setImmediate()
+      }
+      return count
+    },
+    async changeStudy(id, change) {
+      beginChange()
+      const study = store.studies.get(id)
+      if (study === undefined) return
+      if (change.kind === 'stop') stopStudy(store, study, change, context.now())
+      else continueStudy(store, study, change.trials, context.now())
+    },
+  }
   const expectedOf = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text))
   return {
     get isAway() {
@@ -249,6 +283,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
         driver,
         changed: changedSinceStart(queue),
         command: queue.command,
+        changes,
       }
       if (isComplete && ran.isComplete) seen = state
       return status
@@ -265,14 +300,6 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
       return job && group !== undefined ? store.results.sweep(group, job.spec) : undefined
     },
     study: (id) => studies.study(id),
-    changeStudy(id, change) {
-      const study = store.studies.get(id)
-      if (study === undefined) return
-      seen = ''
-      studies.forgetVersion()
-      if (change.kind === 'stop') stopStudy(store, study, change, context.now())
-      else continueStudy(store, study, change.trials, context.now())
-    },
     members: (spec, kinds) => store.idsOf(spec, kinds),
     clusters: (hosts) => [...engines.values()].flatMap((engine) => clusterOf(engine, store.id, hosts)),
     async readLog({ job: id, attempt, rank = 0 }, hosts, signal) {
@@ -287,17 +314,8 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
       seen = ''
       return said
     },
-    change(event, ids) {
-      // Own writes do not change the file's version.
-      seen = ''
-      studies.forgetVersion()
-      const results = store.applyAll(
-        ids.map((id) => ({ id, event })),
-        context.now(),
-      )
-      return results.filter(Boolean).length
-    },
     [Symbol.dispose]() {
+      isClosed = true
       engines[Symbol.dispose]()
       queue[Symbol.dispose]()
     },

@@ -221,8 +221,9 @@ function bundleWords(bundle: BundleState, request: ResourceRequest | undefined, 
   return `${how}${unheard}${isUnlimited ? UNLIMITED : ''}`
 }
 
-/** @throws MusterError `usage` when there is none */
+/** @throws MusterError `usage` when there is none, `configuration` where the queue is away */
 export function jobOr({ store }: OpenQueue, id: number): Job {
+  store.file.requireInPlace()
   const job = store.get(id)
   if (job === undefined) throw new MusterError('usage', `no such job: ${id}`)
   return job

@@ -8,6 +8,7 @@ import { chmodSync, closeSync, existsSync, lstatSync, openSync, statSync } from 
 import { hostname } from 'node:os'
 import { basename, dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
 import { accountName } from '../../base/account.ts'
 import { getOrMake } from '../../base/collections.ts'
 import { fileReason, MusterError, messageOf } from '../../base/errors.ts'
@@ -22,6 +23,9 @@ export type SqlRow = Readonly<Record<string, SQLOutputValue>>
 const VERSION = 1
 const BUSY_MS = 10_000
 
+/** Which queue it is, and how often it was written: this number never falls. */
+type Witness = { readonly id: string; readonly writes: number }
+
 export class QueueFile implements Disposable {
   /** Distinguishes this queue from others on the same hosts. */
   readonly id: string
@@ -35,6 +39,11 @@ export class QueueFile implements Disposable {
   #isInside = false
   #isDamaged = false
   #broken: { readonly version: number; readonly found: BrokenRow | undefined } | undefined
+  #seen: Witness | undefined
+  #seenVersion = -1
+  #isReplaced = false
+  /** Of the database alone, without its log; `facts`: of the file, when it was read. */
+  #stored: { readonly facts: string; readonly witness: Witness } | undefined
 
   /**
    * `busyMs`: how long a call waits for another program that writes.
@@ -63,9 +72,11 @@ export class QueueFile implements Disposable {
       const isUpToDate =
         this.#fileVersion() === VERSION && [HAS_LATER_PARTS, STAMPED_FROM].every((sql) => this.one(sql))
       if (!isUpToDate) this.transaction(() => this.#makeUpToDate())
-      this.id = String(this.one("SELECT value FROM meta WHERE name = 'id'")?.value)
+      this.#seen = this.#witness()
+      this.id = this.#seen.id
       this.#stampedFromMs = Number(this.one(STAMPED_FROM)?.value)
       this.#place = placeOf(path)
+      this.#requireNotOverwritten()
     } catch (error) {
       const told = this.#told(error)
       this.#isDamaged = true
@@ -81,14 +92,25 @@ export class QueueFile implements Disposable {
     this.#opened[Symbol.dispose]()
   }
 
-  /** It was moved or deleted, so nobody would find what is written to it now. */
+  /** It was moved or deleted, so nobody would find what is written to it now; or replaced, so nothing read before holds. */
   get isAway(): boolean {
+    if (this.#isMoved) return true
+    try {
+      this.version()
+    } catch {
+      // Whatever else is wrong with it is told by those who read it.
+    }
+    return this.#isReplaced
+  }
+
+  get #isMoved(): boolean {
     return placeOf(this.path) !== this.#place
   }
 
   /** @throws MusterError 'configuration' where it is away */
   requireInPlace(): void {
-    if (!this.isAway) return
+    this.version()
+    if (!this.#isMoved) return
     throw new MusterError('configuration', `${this.#name} was moved or deleted while it was in use`, {
       hint: 'Running jobs continue. Move it back, with its -wal, or start with an empty queue: run the command again.',
     })
@@ -102,9 +124,63 @@ export class QueueFile implements Disposable {
     return madeMs >= this.#stampedFromMs ? Math.trunc(Math.abs(madeMs)).toString(36) : undefined
   }
 
-  /** Changes whenever another program has written. */
+  /** Changes whenever another program has written. @throws MusterError 'configuration' where it was replaced */
   version(): number {
+    if (!this.#isInside) this.#requireNotOverwritten()
+    const version = this.#dataVersion()
+    if (version !== this.#seenVersion || this.#isReplaced) this.#compare()
+    this.#seenVersion = version
+    return version
+  }
+
+  /**
+   * A copy that is written over the file (`cp`) is mixed with the log, which SQLite does not notice. A copy that has all that was
+   * ever moved from the log to the database does no harm.
+   * @throws MusterError 'configuration' where an older one was written
+   */
+  #requireNotOverwritten(): void {
+    const file = this.#place === undefined ? undefined : statSync(this.path, { throwIfNoEntry: false })
+    if (file === undefined || `${file.dev} ${file.ino}` !== this.#place) return
+    const facts = `${file.size} ${file.mtimeMs}`
+    const before = this.#stored
+    if (before?.facts === facts) return
+    const witness = storedWitness(this.path)
+    if (witness === undefined) return
+    if (before !== undefined && isOlder(witness, before.witness)) {
+      // Its log must not be moved into the copy.
+      this.#isDamaged = true
+      throw new MusterError('configuration', `${this.#name} was overwritten with a copy while it was in use`, {
+        hint: `Running jobs continue. Stop all programs that use the queue, delete its -wal and -shm, and copy it again: the log does not belong to the copy.`,
+      })
+    }
+    this.#stored = { facts, witness }
+  }
+
+  #dataVersion(): number {
     return Number(this.one('PRAGMA data_version')?.data_version)
+  }
+
+  #witness(): Witness {
+    return witnessOf(this.all(WITNESS))
+  }
+
+  /**
+   * An older copy that is put back in the same file (`.restore`) would otherwise be taken for what other programs wrote.
+   * @throws MusterError 'configuration' where the file holds another queue, or less than it did
+   */
+  #compare(): void {
+    const seen = this.#seen
+    const now = this.#witness()
+    this.#isReplaced ||= seen !== undefined && isOlder(now, seen)
+    if (!this.#isReplaced) this.#seen = now
+    else
+      throw new MusterError(
+        'configuration',
+        `${this.#name} was replaced by an older copy or another queue while in use`,
+        {
+          hint: 'Running jobs continue. Run the command again: it uses the queue that is there now.',
+        },
+      )
   }
 
   /**
@@ -123,8 +199,15 @@ export class QueueFile implements Disposable {
     try {
       this.#database.exec('BEGIN IMMEDIATE')
       this.#isInside = true
+      if (this.#seen !== undefined) {
+        this.#requireNotOverwritten()
+        this.#compare()
+      }
+      const before = this.#changes()
       const result = work()
+      const seen = this.#seen && this.#changes() !== before ? this.#countWrite(this.#seen) : this.#seen
       this.#database.exec('COMMIT')
+      this.#seen = seen
       return result
     } catch (error) {
       try {
@@ -136,6 +219,15 @@ export class QueueFile implements Disposable {
     } finally {
       this.#isInside = false
     }
+  }
+
+  #changes(): unknown {
+    return this.one('SELECT total_changes() AS count')?.count
+  }
+
+  #countWrite({ id, writes }: Witness): Witness {
+    this.#statement("INSERT OR REPLACE INTO meta VALUES ('writes', ?)").run(String(writes + 1))
+    return { id, writes: writes + 1 }
   }
 
   /** @throws MusterError when the file cannot be read. */
@@ -153,7 +245,7 @@ export class QueueFile implements Disposable {
 
   /** Returns the number of the inserted row. */
   run(sql: string, ...values: readonly SQLInputValue[]): number {
-    return Number(this.#statement(sql).run(...values).lastInsertRowid)
+    return this.transaction(() => Number(this.#statement(sql).run(...values).lastInsertRowid))
   }
 
   /**
@@ -190,7 +282,7 @@ export class QueueFile implements Disposable {
   /** Searched for again only when another program has written: a console reads once a second. */
   #brokenRow(): BrokenRow | undefined {
     try {
-      const version = this.version()
+      const version = this.#dataVersion()
       if (this.#broken?.version !== version)
         this.#broken = { version, found: brokenRow((sql) => this.#statement(sql).get()) }
       return this.#broken.found
@@ -227,6 +319,28 @@ export class QueueFile implements Disposable {
 
   #statement(sql: string): StatementSync {
     return getOrMake(this.#statements, sql, () => this.#database.prepare(sql))
+  }
+}
+
+const WITNESS = "SELECT name, value FROM meta WHERE name IN ('id', 'writes')"
+
+function witnessOf(rows: readonly SqlRow[]): Witness {
+  const values = new Map(rows.map(({ name, value }) => [name, value]))
+  return { id: String(values.get('id')), writes: Number(values.get('writes') ?? 0) }
+}
+
+const isOlder = (now: Witness, before: Witness): boolean => now.id !== before.id || now.writes < before.writes
+
+/** Of the database without its log; undefined: it has none yet, or is being written. */
+function storedWitness(path: string): Witness | undefined {
+  let database: DatabaseSync | undefined
+  try {
+    database = new DatabaseSync(`${pathToFileURL(path).href}?immutable=1`, { readOnly: true })
+    return witnessOf(database.prepare(WITNESS).all())
+  } catch {
+    return undefined
+  } finally {
+    database?.close()
   }
 }
 

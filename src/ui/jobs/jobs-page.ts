@@ -62,6 +62,7 @@ import {
   KINDS,
   linesInState,
   pictureAt,
+  type QueueChanges,
   type QueueStatus,
   type QueueView,
   undrivenWords,
@@ -167,7 +168,6 @@ export class JobsPage implements Page {
     this.#study = new StudyPage({
       context,
       watch,
-      jobs,
       choose: (view) => this.#choose(view),
       attempt: (task) =>
         void this.#attempt(async () => {
@@ -721,8 +721,8 @@ export class JobsPage implements Page {
   /** `isWanted`: nothing has cancelled it meanwhile. */
   async #openChange(action: JobAction, isWanted: () => boolean): Promise<void> {
     const line = this.#chosen
-    if (line === undefined) return
-    const { ranks, study, isTableOpen } = this.#view
+    const { ranks, study, isTableOpen, status } = this.#view
+    if (line === undefined || status === undefined) return
     // Jobs that come meanwhile must not take its place.
     if (ranks === undefined && study === undefined) this.#watch.set({ spec: line.spec })
     const only = ranks?.job ?? (isTableOpen ? this.#chosenMember : undefined)
@@ -742,7 +742,7 @@ export class JobsPage implements Page {
         lines: [{ text: printable(line.lead?.spec.name ?? '') }],
         // The key that leads back is not called cancel where jobs are.
         ...(action === 'cancel' ? { yesTitle: `cancel ${them}`, noTitle: `keep ${them}` } : { yesTitle: action }),
-        onYes: () => void this.#attempt(() => this.#change(action, ids)),
+        onYes: () => void this.#attempt(() => this.#change(status.changes, action, ids)),
         onText: (label) => this.#context.notice(noAnswer(label), 'warning', 'key'),
       }),
     )
@@ -777,8 +777,8 @@ export class JobsPage implements Page {
     return new Set(trials.flatMap(({ job, end }) => (job !== undefined && end?.kind === 'failed' ? [job] : [])))
   }
 
-  async #change(action: JobAction, ids: readonly number[]): Promise<void> {
-    const count = await this.#jobs.change(action, ids)
+  async #change(changes: QueueChanges, action: JobAction, ids: readonly number[]): Promise<void> {
+    const count = await changes.change(action, ids)
     if (this.#isDisposed) return
     this.#context.notice(`${action}: ${count} of ${counted(ids.length, 'job')}`)
     await this.#watch.read()

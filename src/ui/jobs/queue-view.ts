@@ -255,6 +255,15 @@ export type QueueStatus = {
   command?(verb: string): string
   /** Where its commands work, if not in every shell of this machine. */
   readonly commandsWork?: string
+  /** Of the jobs and studies that have these numbers in this status. */
+  readonly changes: QueueChanges
+}
+
+/** Each call rejects, and changes nothing, once the queue that was read is no longer the one in its place. */
+export interface QueueChanges {
+  /** Returns how many were changed. */
+  change(action: JobAction, ids: readonly number[]): Promise<number>
+  changeStudy(id: number, change: StudyChange): Promise<void>
 }
 
 export type JobDetails = {
@@ -305,7 +314,6 @@ export interface JobsPort {
   members(spec: number, kinds: readonly string[]): Promise<readonly number[]>
   /** Undefined: there is none any more. */
   study(id: number): Promise<StudyReading | undefined>
-  changeStudy(id: number, change: StudyChange): Promise<void>
   /** Clusters of engines. */
   clusters(): Promise<readonly ClusterSource[]>
   /** The end of what it printed; a string: why that cannot be read. */
@@ -317,6 +325,4 @@ export interface JobsPort {
    * is to know about it, in others. Rejects with what is wrong with it.
    */
   submit(text: string): Promise<readonly string[]>
-  /** Returns how many were changed. */
-  change(action: JobAction, ids: readonly number[]): Promise<number>
 }

@@ -2,6 +2,7 @@
 
 import { nearest } from '../../base/collections.ts'
 import { counted } from '../../base/counted.ts'
+import type { Study } from '../../scheduler/study/study.ts'
 import { mutedStyle, type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
 import { confirmDialog, noAnswer } from '../dialogs/text-dialog.ts'
@@ -20,11 +21,11 @@ import { type ConsoleState, forgetTable, type PageContext, tableView } from '../
 import { areaOf } from '../work-views/panel.ts'
 import type { JobsActions } from './jobs-keys.ts'
 import { chosenLine, shownTrials, studyShown, TRIALS } from './jobs-tables.ts'
-import { type JobsPort, type QueueView, undrivenWords } from './queue-view.ts'
+import { type QueueView, undrivenWords } from './queue-view.ts'
 import type { QueueWatch } from './queue-watch.ts'
 import { sortedTitle, tableDocument } from './results-table.ts'
 import { type ShownTrial, type StudyTile, studyTiles, studyTitle, trialTable, trialText } from './study-documents.ts'
-import { type StudyReading, type StudyView, TRIAL_FILTERS } from './study-view.ts'
+import { type StudyChange, type StudyReading, type StudyView, TRIAL_FILTERS } from './study-view.ts'
 
 /** From so many columns on, the views are beside the table. */
 const BESIDE_COLUMNS = 160
@@ -34,7 +35,6 @@ const MOST_MORE = 1_000_000
 type Options = {
   readonly context: PageContext
   readonly watch: QueueWatch
-  readonly jobs: JobsPort
   /** Changes the view and reads what it shows. */
   choose(view: Partial<QueueView>): void
   /** An error becomes a notice. */
@@ -199,6 +199,7 @@ export class StudyPage {
     const { study, counts } = line
     if (study.state.kind !== 'running' && !now)
       return this.#options.context.notice('this study is not running', 'warning')
+    const apply = this.#changeOf(study)
     const open = counted(counts.open, 'trial')
     const isElsewhere = study.spec.source !== undefined
     const text = now
@@ -212,18 +213,23 @@ export class StudyPage {
         title: isElsewhere ? `Stop following study ${study.name}?` : `Stop study ${study.name}?`,
         lines: [{ text }],
         yesTitle: 'stop',
-        onYes: () =>
-          this.#options.attempt(async () => await this.#options.jobs.changeStudy(study.id, { kind: 'stop', now })),
+        onYes: () => apply({ kind: 'stop', now }),
         onText: (label) => this.#options.context.notice(noAnswer(label), 'warning', 'key'),
       }),
     )
   }
 
+  /** In the queue that is shown now, if it is still there when an answer comes. */
+  #changeOf({ id }: Study): (change: StudyChange) => void {
+    const { status } = this.#state.queue
+    return (change) => this.#options.attempt(async () => await status?.changes.changeStudy(id, change))
+  }
+
   #more(): void {
     const study = chosenLine(this.#state)?.study?.study
     if (study === undefined) return
-    const change = (trials: number | undefined) =>
-      this.#options.attempt(async () => await this.#options.jobs.changeStudy(study.id, { kind: 'more', trials }))
+    const apply = this.#changeOf(study)
+    const change = (trials: number | undefined) => apply({ kind: 'more', trials })
     if (study.spec.source !== undefined) {
       if (study.state.kind === 'running') this.#options.context.notice('this study is already followed')
       else change(undefined)

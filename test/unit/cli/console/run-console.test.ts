@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { backup, DatabaseSync } from 'node:sqlite'
 import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { CliContext } from '../../../../src/cli/command-line/verb.ts'
@@ -18,6 +18,7 @@ import { queuePath } from '../../../../src/cli/job/open-queue.ts'
 import type { HoldOptions } from '../../../../src/cli/sessions/held-console.ts'
 import { loadInventory } from '../../../../src/inventory/load-inventory.ts'
 import { JobStore } from '../../../../src/scheduler/jobs/store.ts'
+import type { JobsPort } from '../../../../src/ui/jobs/queue-view.ts'
 import { defaultPreferences, type Preferences } from '../../../../src/ui/preferences.ts'
 
 let directory: string
@@ -37,6 +38,9 @@ const contextIn = (workingDirectory: string): CliContext => ({
   now: () => 1000,
 })
 
+const inventoryOf = async () =>
+  await loadInventory({ file: join(directory, 'hosts.yaml'), cwd: directory, env: {}, sections: async () => [] })
+
 const NO_HOSTS = { exec: () => expect.unreachable() }
 
 it("shows the queue of hosts.yaml's hosts", async () => {
@@ -49,13 +53,7 @@ it('opens the queue again where it should be when its file was moved away', asyn
   using jobs = createConsoleJobs(declaredQueue({}, context, true), NO_HOSTS)
   expect((await jobs.submit('-- true'))[0]).toBe('submitted job 1')
   expect((await jobs.read())?.groups).toHaveLength(1)
-  const inventory = await loadInventory({
-    file: join(directory, 'hosts.yaml'),
-    cwd: directory,
-    env: {},
-    sections: async () => [],
-  })
-  const path = queuePath(inventory, context)
+  const path = queuePath(await inventoryOf(), context)
   for (const end of ['', '-wal', '-shm']) renameSync(`${path}${end}`, join(directory, `moved${end}`))
   expect((await jobs.read())?.groups).toEqual([])
   expect((await jobs.submit('-- false'))[0]).toBe('submitted job 1')
@@ -66,18 +64,57 @@ it('opens the queue again where it should be when its file was moved away', asyn
   expect([commandsIn(path), commandsIn(join(directory, 'moved'))]).toEqual([['false'], ['true']])
 })
 
+describe('a question that was asked before the queue was replaced', () => {
+  const ask = async (jobs: JobsPort) => {
+    await jobs.submit('-- sleep 100')
+    const path = queuePath(await inventoryOf(), contextIn(directory))
+    const { changes } = (await jobs.read()) ?? {}
+    if (changes === undefined) throw new Error('nothing read')
+    return { path, changes }
+  }
+  const MEANWHILE = 'the queue was moved or replaced meanwhile, so these jobs were not changed'
+
+  it('changes no job of the same number in another file', async () => {
+    using jobs = createConsoleJobs(declaredQueue({}, contextIn(directory), true), NO_HOSTS)
+    const { path, changes } = await ask(jobs)
+    for (const end of ['', '-wal', '-shm']) renameSync(`${path}${end}`, join(directory, `moved${end}`))
+    await expect(changes.change('cancel', [1])).rejects.toThrow(MEANWHILE)
+    await jobs.submit('-- true')
+    for (const change of [
+      () => changes.change('cancel', [1]),
+      () => changes.changeStudy(1, { kind: 'stop', now: true }),
+    ])
+      await expect(change()).rejects.toThrow(MEANWHILE)
+    const { changes: own, counts } = (await jobs.read()) ?? {}
+    expect(counts).toEqual(new Map([['queued', 1]]))
+    expect(await own?.change('cancel', [1])).toBe(1)
+    expect((await jobs.read())?.counts).toEqual(new Map([['cancelled', 1]]))
+  })
+
+  it('changes no job of an older copy that was put back', async () => {
+    using jobs = createConsoleJobs(declaredQueue({}, contextIn(directory), true), NO_HOSTS)
+    const { path, changes } = await ask(jobs)
+    {
+      using file = new DatabaseSync(path)
+      await backup(file, join(directory, 'copy'))
+    }
+    await jobs.submit('-- false')
+    await jobs.read()
+    {
+      using copy = new DatabaseSync(join(directory, 'copy'))
+      await backup(copy, path)
+    }
+    await expect(changes.change('cancel', [1])).rejects.toThrow(MEANWHILE)
+    expect((await jobs.read())?.counts).toEqual(new Map([['queued', 1]]))
+  })
+})
+
 it('reads a whole queue that was put in the place of a damaged one', async () => {
   const context = contextIn(directory)
   using jobs = createConsoleJobs(declaredQueue({}, context, true), NO_HOSTS)
   await jobs.submit('-- true')
   await jobs.read()
-  const inventory = await loadInventory({
-    file: join(directory, 'hosts.yaml'),
-    cwd: directory,
-    env: {},
-    sections: async () => [],
-  })
-  const path = queuePath(inventory, context)
+  const path = queuePath(await inventoryOf(), context)
   {
     using file = new DatabaseSync(path)
     file.exec('PRAGMA wal_checkpoint(TRUNCATE)')
@@ -127,9 +164,6 @@ it('follows hosts.yaml, and names what its scheduler does not know of it', async
 it('has no queue for the hosts of a target, even beside a hosts.yaml', async () => {
   using jobs = createConsoleJobs(declaredQueue({}, contextIn(directory), false), NO_HOSTS)
   await expect(jobs.read()).rejects.toThrow('no job queue: a queue belongs to a hosts.yaml, and this console has none')
-  await expect(jobs.change('cancel', [1])).rejects.toThrow(
-    'no job queue: a queue belongs to a hosts.yaml, and this console has none',
-  )
 })
 
 describe('a lost terminal', () => {

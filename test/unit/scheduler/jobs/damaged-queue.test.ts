@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { backup, DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { JobStore } from '../../../../src/scheduler/jobs/store.ts'
 import type { StudySpec } from '../../../../src/scheduler/study/study.ts'
@@ -287,4 +287,122 @@ test('nobody goes on with a file that was moved away', () => {
   expect(() => store.submit(SUBMISSION, 0)).toThrow('was moved or deleted while it was in use')
   renameSync(join(directory, 'moved.db'), path)
   expect(() => store.file.requireInPlace()).not.toThrow()
+})
+
+describe('an older copy that is put back in the same file', () => {
+  const copy = () => join(directory, 'copy.db')
+
+  async function putBack(from: string): Promise<void> {
+    using source = new DatabaseSync(from)
+    await backup(source, path)
+  }
+
+  const REPLACED = 'was replaced by an older copy or another queue while in use'
+
+  test('is not taken for what other programs wrote', async () => {
+    using store = new JobStore(path)
+    store.submit({ ...SUBMISSION, variants: [{}] }, 1)
+    {
+      using source = new DatabaseSync(path)
+      await backup(source, copy())
+    }
+    const lease = store.lease.take('one', 0, 1000)
+    const [id = 0] = store.submit({ ...SUBMISSION, variants: [{}] }, 2)
+    expect(store.get(id)?.id).toBe(2)
+    expect(store.file.isAway).toBe(false)
+    await putBack(copy())
+    {
+      // Another program gives the number out again.
+      using other = new JobStore(path)
+      expect(other.submit({ ...SUBMISSION, user: 'bob', variants: [{}] }, 3)).toEqual([id])
+    }
+    expect(() => store.submit(SUBMISSION, 4)).toThrow(REPLACED)
+    expect(() => store.lease.renew(lease!, 4, 1000)).toThrow(REPLACED)
+    expect(() => store.get(id)).toThrow(REPLACED)
+    expect(() => store.file.requireInPlace()).toThrow(REPLACED)
+    expect(store.file.isAway).toBe(true)
+    using again = new JobStore(path)
+    expect(again.file.isAway).toBe(false)
+    expect(again.list([], 9).map(({ id, user }) => `${id} ${user}`)).toEqual(['2 bob', '1 ann'])
+  })
+
+  test('is noticed where it is copied over the file, whose log then belongs to another database', async () => {
+    const one = { ...SUBMISSION, variants: [{}] }
+    {
+      using store = new JobStore(path)
+      store.submit(one, 1)
+    }
+    copyFileSync(path, copy())
+    {
+      using store = new JobStore(path)
+      store.submit(one, 2)
+    }
+    const stale = `${path}-stale`
+    {
+      using store = new JobStore(path)
+      const [id = 0] = store.submit({ ...one, user: 'bob' }, 3)
+      copyFileSync(log, stale)
+      writeFileSync(path, readFileSync(copy()))
+      const OVERWRITTEN = 'was overwritten with a copy while it was in use'
+      expect(() => store.get(id)).toThrow(OVERWRITTEN)
+      expect(() => store.submit(one, 4)).toThrow(OVERWRITTEN)
+      expect(() => store.file.requireInPlace()).toThrow(OVERWRITTEN)
+    }
+    // Nothing of the log is moved into the copy.
+    expect(readFileSync(path)).toEqual(readFileSync(copy()))
+    expect(readFileSync(log)).toEqual(readFileSync(stale))
+    for (const end of ['-wal', '-shm']) rmSync(`${path}${end}`)
+    using again = new JobStore(path)
+    expect(again.list([], 9)).toHaveLength(1)
+  })
+
+  test('does no harm where it has all that the database had', async () => {
+    const one = { ...SUBMISSION, variants: [{}] }
+    {
+      using store = new JobStore(path)
+      store.submit(one, 1)
+    }
+    using store = new JobStore(path)
+    store.submit(one, 2)
+    {
+      using source = new DatabaseSync(path)
+      await backup(source, copy())
+    }
+    store.submit(one, 3)
+    writeFileSync(path, readFileSync(copy()))
+    store.submit(one, 4)
+    store.file.checkWhole()
+    expect(store.list([], 9).map(({ submittedMs }) => submittedMs)).toEqual([4, 3, 2, 1])
+  })
+
+  test('is another queue, with other numbers on hosts, if it was made by itself', async () => {
+    using store = new JobStore(path)
+    {
+      using other = new JobStore(copy())
+      other.submit(SUBMISSION, 1)
+      other.submit(SUBMISSION, 2)
+    }
+    await putBack(copy())
+    expect(store.file.isAway).toBe(true)
+    expect(() => store.active()).toThrow(REPLACED)
+  })
+
+  test('what other programs write, and transactions that write nothing or fail, are no sign of it', () => {
+    using store = new JobStore(path)
+    using other = new JobStore(path)
+    for (const one of [store, other, other, store]) {
+      one.submit({ ...SUBMISSION, variants: [{}] }, 1)
+      expect(() =>
+        one.file.transaction(() => {
+          one.file.run("INSERT INTO meta VALUES ('x', 'y')")
+          throw new Error('no')
+        }),
+      ).toThrow('no')
+    }
+    const version = other.file.version()
+    store.file.transaction(() => store.list([], 1))
+    expect(other.file.version()).toBe(version)
+    expect([store, other].map(({ file }) => file.isAway)).toEqual([false, false])
+    expect(other.list([], 9)).toHaveLength(4)
+  })
 })

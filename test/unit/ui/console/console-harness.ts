@@ -109,11 +109,9 @@ const noQueue: JobsPort = {
   submit: async () => [],
   sweep: async () => undefined,
   study: async () => undefined,
-  changeStudy: async () => {},
   clusters: async () => [],
   readLog: async () => new Uint8Array(),
   members: async () => [],
-  change: async () => 0,
 }
 
 const noRay: RayPort = {

@@ -4,7 +4,14 @@ import { isActive, type Job, type JobSpec, type JobState } from '../../../../src
 import { type KnownHost, packHosts } from '../../../../src/scheduler/jobs/packing.ts'
 import type { Sweep } from '../../../../src/scheduler/jobs/results.ts'
 import type { HostCapacity } from '../../../../src/scheduler/model/resources.ts'
-import type { ClusterSource, EngineLog, JobAction, JobsPort, QueueStatus } from '../../../../src/ui/jobs/queue-view.ts'
+import type {
+  ClusterSource,
+  EngineLog,
+  JobAction,
+  JobsPort,
+  QueueChanges,
+  QueueStatus,
+} from '../../../../src/ui/jobs/queue-view.ts'
 import type { StudyChange, StudyReading } from '../../../../src/ui/jobs/study-view.ts'
 import type { TryOut, WhatIf } from '../../../../src/ui/packing/what-if.ts'
 import { testJob } from '../../../support/test-job.ts'
@@ -38,6 +45,8 @@ export const hostSpecs = (count: number, gpus = 4): readonly HostCapacity[] =>
     gpus: Array.from({ length: gpus }, () => ''),
   }))
 
+const NO_CHANGES: QueueChanges = { change: async () => 0, changeStudy: async () => {} }
+
 /** `arrays`: by the first of its jobs, how many of them there are. */
 export function statusOf(
   hosts: readonly KnownHost[],
@@ -69,7 +78,7 @@ export function statusOf(
       : [],
   )
   const known = { hosts: packHosts(hosts, active), down: {}, active, waiting, groups, counts }
-  return { storeId: STORE, ...known, driver: 'ann@here', ...other }
+  return { storeId: STORE, ...known, driver: 'ann@here', changes: NO_CHANGES, ...other }
 }
 
 export class FakeQueue implements JobsPort {
@@ -92,7 +101,14 @@ export class FakeQueue implements JobsPort {
     if (this.trouble !== undefined) throw new Error(this.trouble)
     const { next } = this
     this.next = undefined
-    return next
+    const changes: QueueChanges = {
+      change: async (action, ids) => {
+        this.changes.push([action, ids])
+        return ids.length
+      },
+      changeStudy: async (id, change) => void this.studyChanges.push([id, change]),
+    }
+    return next && { ...next, changes }
   }
 
   readonly tried: WhatIf[] = []
@@ -155,18 +171,9 @@ export class FakeQueue implements JobsPort {
     return this.engineLog ?? (await new Promise(() => {}))
   }
 
-  async changeStudy(id: number, change: StudyChange): Promise<void> {
-    this.studyChanges.push([id, change])
-  }
-
   async members(spec: number, kinds: readonly string[]): Promise<readonly number[]> {
     const { first = 0, count = 0 } = this.#groups.find((group) => group.spec === spec) ?? {}
     const own = this.jobs.filter(({ id }) => id >= first && id < first + count)
     return own.filter(({ state }) => kinds.includes(state.kind)).map(({ id }) => id)
-  }
-
-  async change(action: JobAction, ids: readonly number[]): Promise<number> {
-    this.changes.push([action, ids])
-    return ids.length
   }
 }
