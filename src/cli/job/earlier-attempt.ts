@@ -7,7 +7,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import type { Job } from '../../scheduler/jobs/job.ts'
-import { parseBundleKey } from '../../scheduler/jobs/orders.ts'
+import { isOfAttempt, parseBundleKey } from '../../scheduler/jobs/orders.ts'
 import type { CliContext } from '../command-line/verb.ts'
 import type { ConnectedHosts } from './hosts.ts'
 import type { OpenQueue } from './open-queue.ts'
@@ -46,7 +46,7 @@ export async function earlierAttempt(
         .split('\n')
         .flatMap((line) => {
           const name = parseBundleKey(store.id, line)
-          return name?.id === id && name.attempt === attempt ? [name.rank] : []
+          return name !== undefined && isOfAttempt(name, { ...job, attempt }) ? [name.rank] : []
         })
       return { host, bundles: new Set(bundles) }
     }),
