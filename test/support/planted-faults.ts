@@ -10,8 +10,12 @@ BringUpPage.prototype.panes = function draw(...given) {
 }
 
 BringUpPage.prototype.handleKey = function handle(label) {
-  if (label === 'X') isBroken = !isBroken
-  else if (label === 'Y') throw new Error('planted in a key')
+  if (label === 'X') {
+    isBroken = !isBroken
+    // What makes the page draw again.
+    return handleKey.call(this, 'r')
+  }
+  if (label === 'Y') throw new Error('planted in a key')
   else if (label === 'Z') setImmediate(() => fail('planted in an event'))
   else if (label === 'W') for (let count = 0; count < 20; count += 1) void Promise.reject(new Error('planted often'))
   else return handleKey.call(this, label)

@@ -34,7 +34,7 @@ describe.skipIf(!canRun)('a job launched by MPICH', { timeout: 45_000 }, () => {
     const id = await queue.submit(...THREE, '--slots', '2', '--retries', '5', '--', line)
     expect(await queue.work().ended).toEqual([0, null])
     const { stdout } = await queue.job('logs', id, '--rank', '5')
-    expect(stdout).toMatch(/^5 on m3 \w+-\d+-\d-2\nrank 5\/6 on m3 sum 21\n$/)
+    expect(stdout).toMatch(/^5 on m3 \w+-\d+-\d-2-\w+\nrank 5\/6 on m3 sum 21\n$/)
     expect((await queue.job('logs', id)).stdout).toContain('rank 0/6 on m1 sum 21')
     expect(await queue.show(id)).toMatch(/nothing left on m1 m2 m3/)
   })
