@@ -277,7 +277,10 @@ export class ConsoleApp implements PageContext, Disposable {
       showsDirectory: (host) => this.#divergence.showsDirectory(host),
       isAtPrompt: (host) => this.#divergence.isAtPrompt(host),
       onLostLines: (hosts, lines) => this.#tellLostLines(hosts, lines),
-      update: (patch) => this.store.update(patch),
+      update: (patch) => {
+        this.store.update(patch)
+        this.#drawHosts()
+      },
     })
     this.recording = this.#owned.own(new Recording(this, this.views, ports.environment))
     this.#owned.own(this.selection)
@@ -396,6 +399,7 @@ export class ConsoleApp implements PageContext, Disposable {
     if ((state.isFolded && !before.isFolded) || (state.showsDifferences && !before.showsDifferences))
       this.comparison.refresh()
     if (!state.isFolded && !state.showsDifferences && (before.isFolded || before.showsDifferences)) this.#takeGroups([])
+    if (state.hosts !== before.hosts) this.#drawHosts()
     if (state.receivers !== before.receivers) {
       this.#divergence.noteChange()
       if (state.notice?.about === 'receivers' && state.notice === before.notice)
@@ -682,8 +686,13 @@ export class ConsoleApp implements PageContext, Disposable {
 
   resize(columns: number, rows: number): void {
     this.change(() => ({ columns, rows }))
+    this.#drawDialog()
+  }
+
+  #drawDialog(): void {
     const dialog = this.dialogs.current
-    if (dialog) this.change(() => ({ mode: { kind: 'dialog', dialog: dialog.view({ columns, rows }) } }))
+    if (dialog)
+      this.change(({ columns, rows }) => ({ mode: { kind: 'dialog', dialog: dialog.view({ columns, rows }) } }))
   }
 
   /** Connects the first hosts, once it is known how they are reached. Some may have been closed since. */
@@ -872,6 +881,13 @@ export class ConsoleApp implements PageContext, Disposable {
     const next = update(host)
     if (next === host) return
     this.store.update({ hosts: this.state.hosts.with(name, next) })
+    this.#drawHosts()
+  }
+
+  /** In a dialog that says what state they are in. */
+  #drawHosts(): void {
+    const { mode } = this.state
+    if (mode.kind === 'dialog' && mode.dialog.showsHosts) this.#drawDialog()
   }
 
   #takeGroups(equalGroups: readonly (readonly string[])[]): void {

@@ -246,6 +246,8 @@ export function openPaste(app: ConsoleApp, draft = app.pendingPaste ?? { text: '
     pasteDialog({
       ...draft,
       hosts,
+      isLive: (host) => live.length === 0 || liveReceivers(app.state).includes(host),
+      isBracketed: (host) => app.views.screen(host)?.modes.isBracketedPaste ?? false,
       onSend: (reviewed) => {
         app.pendingPaste = undefined
         app.paste(reviewed, hosts, app.joinedSince(hosts))

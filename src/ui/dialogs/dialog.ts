@@ -34,6 +34,8 @@ export type DialogView = {
   readonly width?: number
   /** Its lines change while one types, and its first row must not move. Default: it has an input. */
   readonly isSteady?: boolean
+  /** It says what state hosts are in. */
+  readonly showsHosts?: boolean
 }
 
 export interface Dialog {

@@ -12,7 +12,12 @@ export type PasteOptions = {
   readonly text: string
   /** It was written here, not pasted. */
   readonly isComposed: boolean
+  /** When it was opened. */
   readonly hosts: readonly string[]
+  /** Whether it would get the text now. */
+  isLive(host: string): boolean
+  /** Its program asked for pastes in brackets. */
+  isBracketed(host: string): boolean
   onSend(text: string): void
   /** `text` is what was there, so that it can be opened again. */
   onDiscard(text: string): void
@@ -53,11 +58,12 @@ const DIALOG_COLUMNS = 100
 /** Of the dialog: its margins, frame, title, keys and blank lines. */
 const BESIDE_ROWS = 8
 const AS_PASTE: DialogLine = { text: 'Sent as a paste: most shells run it only after your Enter.', tone: 'muted' }
+const AS_TYPED = '(no bracketed paste): a shell runs each line at once'
 /** Of the dialog: its frame, the mark of the selected row, a column at the right, and the cursor. */
 const BESIDE_TEXT = 7
 
 export const pasteDialog =
-  ({ text: given, isComposed, hosts, onSend, onDiscard }: PasteOptions): DialogFactory =>
+  ({ text: given, isComposed, hosts, isLive, isBracketed, onSend, onDiscard }: PasteOptions): DialogFactory =>
   ({ onClose, onChange }) => {
     let lines = given.replace(/\r\n?/g, '\n').split('\n')
     let row = lines.length - 1
@@ -121,7 +127,20 @@ export const pasteDialog =
       view(room) {
         const width = String(lines.length).length
         columns = Math.max(1, Math.min(DIALOG_COLUMNS, room.columns - 2) - BESIDE_TEXT - width - ' │ '.length)
-        const most = Math.max(2, room.rows - BESIDE_ROWS - (isComposed ? 1 : 0))
+        const lost = hosts.filter((host) => !isLive(host))
+        const live = hosts.filter(isLive)
+        const asTyped = live.filter((host) => !isBracketed(host))
+        const isMixed = lines.length > 1 && asTyped.length > 0 && asTyped.length < live.length
+        const remarks: readonly DialogLine[] = [
+          ...(isComposed ? [AS_PASTE] : []),
+          ...(isMixed
+            ? [{ text: `as if typed on ${foldHostSet(asTyped)} ${AS_TYPED}`, tone: 'warning' } as const]
+            : []),
+          ...(lost.length > 0
+            ? [{ text: `not to ${foldHostSet(lost)}: lost since this was opened`, tone: 'warning' } as const]
+            : []),
+        ]
+        const most = Math.max(2, room.rows - BESIDE_ROWS - remarks.length)
         const own = rowsOf(row)
         const at = cursorRow(own)
         // As many above and below as can be shown at most, since a text may have millions.
@@ -151,13 +170,13 @@ export const pasteDialog =
             : { text: head + shown(text.slice(from, to)) }
         })
         if (hidden.length > 0) body.push({ text: hidden.join('   '), tone: 'muted' })
-        if (isComposed) body.push(AS_PASTE)
-        const count = hosts.length
+        body.push(...remarks)
+        const count = live.length
         // A line break at the end does not start another line.
         const sent = lines.length > 1 && lines.at(-1) === '' ? lines.length - 1 : lines.length
         return {
           id: isComposed ? 'compose' : 'paste-review',
-          title: `${isComposed ? 'Compose for' : `Paste ${counted(sent, 'line')} into`} ${counted(count, 'host')}: ${foldHostSet(hosts)}`,
+          title: `${isComposed ? 'Compose for' : `Paste ${counted(sent, 'line')} into`} ${counted(count, 'host')}${count === 0 ? '' : `: ${foldHostSet(live)}`}`,
           lines: body,
           tone: 'danger',
           keys: [
@@ -167,6 +186,7 @@ export const pasteDialog =
           ],
           width: DIALOG_COLUMNS,
           isSteady: true,
+          showsHosts: true,
         }
       },
       key(label, event) {

@@ -414,6 +414,39 @@ describe('pastes', () => {
     expect(mode.kind === 'dialog' && mode.dialog.title).toBe('Paste 2 lines into 3 hosts: m[1,3-4]')
   })
 
+  test('name a host that is lost while they are open, which gets nothing of them', () => {
+    const harness = createConsoleHarness()
+    harness.type(paste('one\ntwo'))
+    const shown = () => {
+      const { mode } = harness.console.state
+      if (mode.kind !== 'dialog') return []
+      const { title, lines, keys } = mode.dialog
+      return [title, lines.at(-1)?.text, keys[0]?.[1]]
+    }
+    expect(shown()).toEqual(['Paste 2 lines into 4 hosts: m[1-4]', '2 │ two▏', 'send to 4'])
+    harness.fleet.events.emit({ type: 'shell', host: 'm2', state: { kind: 'ended', end: { kind: 'exit', code: 0 } } })
+    expect(shown()).toEqual([
+      'Paste 2 lines into 3 hosts: m[1,3-4]',
+      'not to m2: lost since this was opened',
+      'send to 3',
+    ])
+  })
+
+  test('name hosts that take the text as if it were typed, where others take it as a paste', async () => {
+    const harness = createConsoleHarness()
+    const last = () => {
+      harness.type(paste('one\ntwo'))
+      const { mode } = harness.console.state
+      harness.type('\x1b')
+      return mode.kind === 'dialog' ? mode.dialog.lines.at(-1)?.text : undefined
+    }
+    expect(last()).toBe('2 │ two▏')
+    for (const host of ['m1', 'm2', 'm4']) await harness.print(host, '\x1b[?2004h')
+    expect(last()).toBe('as if typed on m3 (no bracketed paste): a shell runs each line at once')
+    await harness.print('m3', '\x1b[?2004h')
+    expect(last()).toBe('2 │ two▏')
+  })
+
   const paste = (text: string): string => `\x1b[200~${text}\x1b[201~`
 
   test('say how many control characters they leave out, in one line and in the review', () => {
