@@ -34,6 +34,8 @@ export type TargetOptions = {
   readonly mayBeEmpty?: boolean
   /** Only the names are wanted, so those that no file declares are accepted, too. */
   readonly isForNames?: boolean
+  /** Only hosts that the inventory has, as it describes them: a login in the expression would have no effect. */
+  readonly isOfInventory?: true
   /** Instead of what the inventory says; a host written as `user@host` or `host:port` keeps its own. */
   readonly login?: Pick<Host, 'user' | 'port'>
   /** Whether another host has this name already: a host written as `user@host` or `host:port` is then named in full. */
@@ -98,7 +100,9 @@ export function resolveTarget(
     groupNames: [...inventory.groups.keys()],
     group: (name) => inventory.groups.get(name),
     isHost: (name) =>
-      byName.has(name) || isExplicitSpec(name) || (options.isForNames === true && !inventory.groups.has(name)),
+      byName.has(name) ||
+      (options.isOfInventory !== true && isExplicitSpec(name)) ||
+      (options.isForNames === true && !inventory.groups.has(name)),
     ...defined({ stdinNames: options.stdinNames }),
   }
   const wanted = expandTarget(expression ?? 'all', options, context, inventory.file)
@@ -109,9 +113,12 @@ export function resolveTarget(
 export const outsideHint = (file: string): string =>
   `A machine outside ${printable(file)} is written as user@host or host:port; --hosts none leaves that file out.`
 
+const ofInventoryHint = (file: string): string =>
+  `Only hosts of ${printable(file)} can be named here, without a user or port of your own.`
+
 function expandTarget(
   expression: string,
-  { exclude, stdinNames }: TargetOptions,
+  { exclude, stdinNames, isOfInventory }: TargetOptions,
   context: HostSetContext,
   file: string | undefined,
 ): string[] {
@@ -123,7 +130,7 @@ function expandTarget(
         throw error
       throw new MusterError('usage', error.message, {
         cause: error,
-        hint: outsideHint(file),
+        hint: isOfInventory ? ofInventoryHint(file) : outsideHint(file),
       })
     }
   }

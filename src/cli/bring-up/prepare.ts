@@ -49,7 +49,9 @@ export async function prepareBringUp(
   const selection = await selectionOf(options.on, options, context)
   const inventory = await loadInventory(inventorySource(options, context))
   const selected = new Set(
-    resolveTarget(inventory, options.on, { ...selection, mayBeEmpty: true }).map(({ name }) => name),
+    resolveTarget(inventory, options.on, { ...selection, mayBeEmpty: true, isOfInventory: true }).map(
+      ({ name }) => name,
+    ),
   )
   const endpoints = await resolveEndpoints(inventory, inventory.hosts, {
     ...endpointOptions(options, context),

@@ -309,7 +309,10 @@ async function placeOf(options: SubmitOptions, queue: OpenQueue, context: CliCon
   const { inventory } = queue
   // Before anything is copied.
   engineOf(options, '', inventory)
-  const on = options.on === undefined ? undefined : resolveTarget(inventory, options.on, {}).map(({ name }) => name)
+  const on =
+    options.on === undefined
+      ? undefined
+      : resolveTarget(inventory, options.on, { isOfInventory: true }).map(({ name }) => name)
   if (options.copyDir === undefined) return { on, directory: options.dir }
   if (options.dir !== undefined) throw new MusterError('usage', '--copy-dir and --dir cannot be used together')
   await checkLocalDirectory(options.copyDir, context)
@@ -731,7 +734,8 @@ Options that are not given stay unchanged.
 function editSpec(spec: JobSpec, options: EditOptions, { inventory }: OpenQueue): JobSpec {
   const { name, estimate, limit, retries, dir, command, cpu, memory, gpu, on } = options
   const { request: before } = spec
-  const hosts = on === undefined ? undefined : resolveTarget(inventory, on, {}).map((host) => host.name)
+  const hosts =
+    on === undefined ? undefined : resolveTarget(inventory, on, { isOfInventory: true }).map((host) => host.name)
   const gpus = before.gpuMilli < WHOLE_MILLI ? before.gpuMilli / WHOLE_MILLI : before.gpuCount
   const asked = { cpu: cpu ?? before.cpuMilli / 1000, gpu: gpu ?? (before.gpuCount === 0 ? 0 : gpus) }
   const after = requestOf(memory === undefined ? asked : { ...asked, memory }, hosts)

@@ -1,5 +1,6 @@
 /** `muster plan FRAMEWORK`: which placement groups a framework would ask for, where they go now, and what waits. */
 import { Option } from 'commander'
+import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
@@ -95,7 +96,9 @@ function merge(one: Values, other: Values): Values {
 /** @throws MusterError 'configuration' if there is no host to plan for. */
 function roomOf(queue: OpenQueue, { on, idle, exclude }: PlanOptions, { now }: CliContext) {
   const { inventory, store } = queue
-  const names = new Set(resolveTarget(inventory, on, exclude === undefined ? {} : { exclude }).map(({ name }) => name))
+  const names = new Set(
+    resolveTarget(inventory, on, { isOfInventory: true, ...defined({ exclude }) }).map(({ name }) => name),
+  )
   const known = declaredHosts(queue).filter(({ name }) => names.has(name))
   if (known.length === 0)
     throw new MusterError('configuration', 'no host of hosts.yaml to plan for', {

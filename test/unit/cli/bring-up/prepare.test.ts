@@ -23,6 +23,15 @@ it.each([
   ])
 })
 
+it('takes no login for a host of --on, which would have no effect', async () => {
+  writeFileSync(join(directory, 'hosts.yaml'), 'hosts: { n1: { transport: local } }\ntrust: { mesh: n1 }\n')
+  const { exitCode, messages } = await runMuster(['up', 'trust', '--on', 'nobody@n1'], { directory })
+  expect([exitCode, messages.split('\n')[0]]).toEqual([
+    2,
+    'muster: host set nobody@n1: at character 1: there is no host nobody@n1',
+  ])
+})
+
 it.each([['up'], ['down'], ['status']])('%s --on says that an area does not have the hosts', async (verb) => {
   const hosts = 'n1: { transport: local }, n2: { transport: local }, n3: { transport: local }'
   writeFileSync(join(directory, 'hosts.yaml'), `hosts: { ${hosts} }\ntrust: { mesh: 'n[2-3]' }\n`)

@@ -525,6 +525,27 @@ test('submit --dry-run says which host does not answer, and why', async () => {
   )
 })
 
+test.each([
+  'nobody@here',
+  'here:2222',
+  'nobody@127.0.0.9',
+  'elsewhere',
+])('a job runs only on hosts of hosts.yaml, with the login that it declares: not --on %s', async (target) => {
+  await job(['submit', '--', 'true'])
+  for (const args of [
+    ['submit', '--on', target, '--', 'true'],
+    ['edit', '1', '--on', target],
+  ]) {
+    const { exitCode, output, messages } = await job(args)
+    expect([exitCode, output]).toEqual([2, ''])
+    const [first, hint] = messages.split('\n')
+    expect(first).toBe(`muster: host set ${target}: at character 1: there is no host ${target}`)
+    expect(hint).toMatch(/^Only hosts of \S+hosts\.yaml can be named here, without a user or port of your own\.$/)
+  }
+  using store = openStore()
+  expect(store.list([], 9)).toHaveLength(1)
+})
+
 test('submit names its own option where one of Slurm is given', async () => {
   const { messages } = await job(['submit', '--time', '10:00', '--', 'true'])
   expect(messages).toBe('muster: --time is an option of Slurm: use --limit, in seconds\n')
