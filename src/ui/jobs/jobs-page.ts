@@ -42,6 +42,7 @@ import {
   LIST,
   lineOfClusterJob,
   RESULTS,
+  showInQueue,
   shownClusterJobs,
   shownLines,
   shownLog,
@@ -421,9 +422,9 @@ export class JobsPage implements Page {
     'in-queue': () => {
       const { line, job } = lineOfClusterJob(this.#context.state) ?? {}
       if (line === undefined) return
-      this.#context.change((state) => forgetTable(state, LIST))
       this.#list('queue')
-      this.#choose({ spec: line.spec, member: job, filter: 'all', isTableOpen: false, isLogOpen: false })
+      showInQueue(this.#context, line.spec, job)
+      this.#read()
     },
     cluster: () => {
       const { clusters, listed } = this.#view

@@ -3,7 +3,7 @@ import { printable } from '../../base/printable.ts'
 import type { ClusterJobDetails } from '../../scheduler/jobs/engine.ts'
 import type { ClusterJob } from '../packing/engine-picture.ts'
 import { shownRows, type TableColumn, type TableFrame } from '../rows/table-view.ts'
-import { type ConsoleState, tableView } from '../state/console-state.ts'
+import { type ConsoleState, type PageContext, tableView, unfilterTable } from '../state/console-state.ts'
 import type { ArrayTable } from './array-table.ts'
 import { clusterColumns } from './cluster-document.ts'
 import { lineColumns } from './documents.ts'
@@ -20,6 +20,13 @@ export const TRIALS = ' trials'
 export const CLUSTER = ' cluster jobs'
 export const RANKS = ' ranks'
 export const JOB_LOG = ' log of job'
+
+/** With this job selected: what is open or filtered in the tab may be of other jobs, to which the next key would apply. */
+export function showInQueue(context: Pick<PageContext, 'change'>, spec: number, member: number | undefined): void {
+  const closed = { isTableOpen: false, isLogOpen: false, ranks: undefined, study: undefined }
+  const view = { ...closed, filter: 'all', listed: 'queue', logOffset: undefined, logRank: undefined } as const
+  context.change((state) => ({ ...unfilterTable(state, LIST), queue: { ...state.queue, ...view, spec, member } }))
+}
 
 const frame = <R>(id: string, columns: readonly TableColumn<R>[], sorted?: string): TableFrame => ({
   id,

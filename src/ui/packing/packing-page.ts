@@ -9,6 +9,7 @@ import { type PaneView, type Rect, type Theme, themes } from '../compositor/scen
 import { type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
 import { completeOneOf } from '../dialogs/prompt-line.ts'
 import type { ClusterWatch } from '../jobs/cluster-watch.ts'
+import { showInQueue } from '../jobs/jobs-tables.ts'
 import { type JobsPort, lineOfJob, type PackingList, type QueueStatus, type RealUse } from '../jobs/queue-view.ts'
 import type { QueueWatch } from '../jobs/queue-watch.ts'
 import { commandOf, keyTable } from '../keys/key-table.ts'
@@ -325,7 +326,7 @@ export class PackingPage implements Page {
     })
     if (found === undefined) return this.#context.notice('no job of the queue is selected', 'warning')
     const { id, line } = found
-    this.#watch.set({ spec: line.spec, member: id, filter: 'all', listed: 'queue' })
+    showInQueue(this.#context, line.spec, id)
     this.#context.showTab('jobs')
     this.#context.change(() => ({ cameFrom: 'packing' }))
   }

@@ -242,6 +242,12 @@ export function forgetTable({ tables }: ConsoleState, id: string): Change {
   return { tables: new Map([...tables].filter(([known]) => known !== id)) }
 }
 
+/** Every row is shown, in the order that the user chose. */
+export function unfilterTable({ tables }: ConsoleState, id: string): Change {
+  const before = tables.get(id)
+  return before === undefined ? {} : { tables: new Map(tables).set(id, { ...before, filter: FIRST_TABLE_VIEW.filter }) }
+}
+
 const known = (state: ConsoleState, hosts: Iterable<string>): Set<string> =>
   new Set([...hosts].filter((host) => state.hosts.has(host)))
 

@@ -5,9 +5,11 @@ import type { EngineUsage } from '../../../../src/scheduler/jobs/engine.ts'
 import type { JobState } from '../../../../src/scheduler/jobs/job.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { footerBars } from '../../../../src/ui/console/header.ts'
+import { chosenLine, LIST } from '../../../../src/ui/jobs/jobs-tables.ts'
 import type { ClusterSource } from '../../../../src/ui/jobs/queue-view.ts'
 import { type EnginePicture, enginePicture } from '../../../../src/ui/packing/engine-picture.ts'
 import { exampleWhatIf, formatWhatIf, parseWhatIf } from '../../../../src/ui/packing/what-if.ts'
+import { tableView } from '../../../../src/ui/state/console-state.ts'
 import { areaOf } from '../../../../src/ui/work-views/panel.ts'
 import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
 import { mouseBytes } from '../../../support/key-names.ts'
@@ -491,6 +493,36 @@ describe('the selected block', () => {
     harness.type('\x1b')
     expect(harness.console.state.tab).toBe('packing')
     expect(harness.console.state.queue.spec).toBe(1)
+  })
+
+  it('shows its job whatever was filtered or open in the tab Jobs', async () => {
+    const { harness, queue } = await open()
+    const specs = hostSpecs(3, 2).map((host, index) => ({ ...host, name: `m${index + 1}` }))
+    const jobs = [jobOf(1, runningOn('m1', 0)), ...[2, 3, 4].map((id) => jobOf(id, { kind: 'queued' }))]
+    queue.next = statusOf(specs, jobs, { arrays: { 2: 3 } })
+    harness.clock.advance(1000)
+    await settle()
+    const inJobs = async (keys: string) => {
+      harness.type(`${LEADER}5`)
+      await settle()
+      harness.type(keys)
+      await settle()
+      return chosenLine(harness.console.state)?.first
+    }
+    const opened = () => {
+      harness.type(`${LEADER}4g\r`)
+      const { state } = harness.console
+      return [state.tab, state.queue.isTableOpen, chosenLine(state)?.first]
+    }
+    expect(await inJobs('>/train-2\r')).toBe(2)
+    expect(opened()).toEqual(['jobs', false, 1])
+    // The order that the user chose stays.
+    expect(tableView(harness.console.state, LIST)).toMatchObject({ filter: { text: '' }, sort: expect.any(String) })
+    expect(await inJobs('/train-2\r')).toBe(2)
+    harness.type('\r')
+    await settle()
+    expect(harness.console.state.queue.isTableOpen).toBe(true)
+    expect(opened()).toEqual(['jobs', false, 1])
   })
 
   it('moves to the first and the last block with g and G', async () => {
