@@ -1,8 +1,8 @@
 import type { ClusterAction } from '../../scheduler/jobs/engine.ts'
 import type { Study } from '../../scheduler/study/study.ts'
 import { keyTable } from '../keys/key-table.ts'
-import type { ConsoleState } from '../state/console-state.ts'
-import { chosenClusterDetails, chosenLine, lineOfClusterJob } from './jobs-tables.ts'
+import { type ConsoleState, tableView } from '../state/console-state.ts'
+import { chosenClusterDetails, chosenLine, lineOfClusterJob, RESULTS, shownMembers } from './jobs-tables.ts'
 import {
   CHANGED_KINDS,
   countOf,
@@ -37,6 +37,9 @@ const hasJobs: Test = (state) =>
   !inCluster(state) &&
   !inLog(state) &&
   (state.queue.status?.groups.length ?? 0) > 0
+/** A filter may leave none. */
+const hasMember: Test = (state) =>
+  inTable(state) && (tableView(state, RESULTS).filter.text === '' || shownMembers(state).length > 0)
 /** About the selected row. */
 const onLine =
   (test: (line: JobLine) => boolean): Test =>
@@ -53,7 +56,9 @@ const changes = (action: JobAction): Test => {
   )
   const canChangeMember: Test = ({ queue: { details } }) =>
     details !== undefined && CHANGED_KINDS[action].includes(details.job.state.kind)
-  return (state) => !inStudy(state) && !inCluster(state) && (inArray(state) ? canChangeMember : canChange)(state)
+  const isThere: Test = (state) => !inTable(state) || hasMember(state)
+  return (state) =>
+    !inStudy(state) && !inCluster(state) && isThere(state) && (inArray(state) ? canChangeMember : canChange)(state)
 }
 /** About the selected job of a cluster: what the engine allows. */
 const allows =
@@ -107,7 +112,7 @@ export const jobsKeys = keyTable<ConsoleState>()(
     'Array or grid without metrics: show its jobs with states and parameters.',
     opensJobs,
   ],
-  ['member-log', 'Enter', 'log', 'In a table: show the log of the selected job alone, and follow it.', inTable],
+  ['member-log', 'Enter', 'log', 'In a table: show the log of the selected job alone, and follow it.', hasMember],
   ['log', 'Enter', 'log', 'Job that is no array and no gang: show its log alone, and follow it.', opensLog],
   ['from-log', 'Esc q Enter', 'list', 'Log of a job: go back to the list.', (state) => inLog(state) && !inArray(state)],
   [

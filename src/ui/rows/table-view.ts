@@ -51,6 +51,8 @@ export const FIRST_TABLE_VIEW: TableView = { filter: emptyLine, sort: undefined,
 
 type Now = { readonly frame: TableFrame; readonly view: TableView }
 
+const isSortable = ({ frame }: Now): boolean => frame.columns.length > 1
+
 const keys = keyTable<Now>()(
   [
     'table-filter',
@@ -64,10 +66,10 @@ const keys = keyTable<Now>()(
     '>',
     'sort',
     'Tables: sort by the next column. The Log stays in the order of time, and hosts and waiting jobs in Packing in their own.',
-    ({ frame }) => frame.columns.length > 1,
+    isSortable,
   ],
-  ['table-sort-before', '<', '', 'Tables: sort by the previous column.'],
-  ['table-reverse', 'I', '', 'Tables: reverse the order.'],
+  ['table-sort-before', '<', '', 'Tables: sort by the previous column.', isSortable],
+  ['table-reverse', 'I', '', 'Tables: reverse the order.', isSortable],
 )
 
 /** For the table of keys of a tab: first the filter and how it is cleared, then the order. */

@@ -704,6 +704,7 @@ describe('the Jobs tab', () => {
     clock.advance(500)
     await press('\x1b')
     await press('/nothing\r')
+    expect(hints()).not.toMatch(/Enter log|c cancel/)
     await press('c')
     expect(console.state.notice?.text).toBe('no job is selected: Esc clears the filter')
     await press('\r')

@@ -155,6 +155,11 @@ describe('the order of a table', () => {
     expect(sorted(undefined, true)).toBe('m1 m10 m2')
   })
 
+  it('leaves a table that cannot be sorted in its own order', () => {
+    for (const key of ['>', '<', 'I'])
+      expect(tableAfterKey(viewOf(''), { id: 't', columns: ['HOST'] }, key)).toBeUndefined()
+  })
+
   it('cycles through the columns and the own order, with a mark at the column', () => {
     const orders = (key: string, frame: Parameters<typeof tableAfterKey>[1]) => {
       let view: TableView = FIRST_TABLE_VIEW
