@@ -4,7 +4,6 @@ import { formatBytes } from '../../base/format-bytes.ts'
 import { createScreen } from '../../terminal/headless-screen.ts'
 import {
   EDITOR_STARTS,
-  EDITOR_STOPS,
   type HostPart,
   isAtPrompt,
   type RunEntry,
@@ -12,7 +11,7 @@ import {
   type SessionLog,
   type TypedEntry,
 } from './session-log.ts'
-import { IS_PROMPT, SHORTEST_SECRET, type TypedState } from './typed-line.ts'
+import { EDITOR_STOPS, IS_PROMPT, SHORTEST_SECRET, type TypedLines, type TypedState } from './typed-line.ts'
 
 export type ReportGroup = {
   readonly hosts: readonly string[]
@@ -75,7 +74,7 @@ export async function buildReport(
     const section =
       entry.kind === 'run'
         ? runSection(entry, hide)
-        : await typedSection(entry, promptOf, secrets, hidingShort(entry, secrets, hide))
+        : await typedSection(entry, promptOf, secrets, hidingOwn(entry, secrets, hide))
     if (section !== undefined) sections.push(section)
   }
   const hosts = [...new Set(sections.flatMap((section) => section.hosts))]
@@ -143,17 +142,23 @@ function partsOfSecrets(
       !secrets.has(text) && all.every((each) => each[index]?.text === text && each[index].state === 'echoed')
     return all.flatMap((each) => each.filter(({ text }, index) => !isOpenly(text, index)))
   })
-  const echoed = new Set(lines.filter(isEchoed).map(({ text }) => text))
-  const parts = [...echoed].flatMap((text) => text.split(SHELL_BREAKS))
-  return [...new Set(parts)].filter((part) => part.length >= SHORTEST_SECRET)
+  return wordsOf(lines.filter(isEchoed).map(({ text }) => text))
 }
 
-/** Also hides the short secrets that were typed in this entry, on any host. */
-function hidingShort({ parts }: TypedEntry, secrets: ReadonlySet<string>, hide: Hide): Hide {
-  const typed = [...parts.values()].flatMap((part) => part.typed.lines.map(({ text }) => text))
-  const short = [...new Set(typed)].filter((text) => text.length < SHORTEST_SECRET && secrets.has(text))
-  const hideWords = hidingWords(short)
-  return (text) => hide(hideWords(text))
+/** The words that a shell may print, without short ones. */
+const wordsOf = (lines: readonly string[]): readonly string[] =>
+  [...new Set(lines.flatMap((text) => text.split(SHELL_BREAKS)))].filter((word) => word.length >= SHORTEST_SECRET)
+
+/** Also hides the short secrets that were typed in this entry, on any host, and the lines of a paste that no host has shown. */
+function hidingOwn({ parts }: TypedEntry, secrets: ReadonlySet<string>, hide: Hide): Hide {
+  const typed = [...parts.values()].flatMap((part) => part.typed.lines)
+  const short = typed.flatMap(({ text }) => (text.length < SHORTEST_SECRET && secrets.has(text) ? [text] : []))
+  const shown = typed.filter(isEchoed).map(({ text }) => text)
+  const unseen = typed.flatMap(({ text, state }) => (state === 'unseen' && !shown.includes(text) ? [text] : []))
+  const shownWords = new Set(wordsOf(shown))
+  const words = wordsOf(unseen).filter((word) => !shownWords.has(word))
+  const hideOwn = hiding(new Set(unseen), [...new Set([...short, ...words])])
+  return (text) => hide(hideOwn(text))
 }
 
 function runSection({ atMs, command, groups }: RunEntry, hide: Hide): ReportSection {
@@ -212,6 +217,7 @@ async function typedSection(
       part.droppedBytes,
       part.isMixed,
       part.isAhead,
+      part.isEchoDropped,
       part.cut,
       isRunning,
       part.promptRows,
@@ -243,20 +249,26 @@ async function typedSection(
     }))
     .sort((a, b) => Number(a.isMixed) - Number(b.isMixed) || b.hosts.length - a.hosts.length)
   // One host may ask for a password while the others show it at their prompts.
-  const line = hiddenBy.length > 0 ? '' : isEdited ? (common ?? '') : (echoed[0]?.text ?? '')
+  const shownLines = linesOfAll([...parts.values()].map((part) => part.typed.lines))
+  const line = hiddenBy.length > 0 ? '' : isEdited ? (common ?? '') : (shownLines[0] ?? '')
   const isUnclear = isEdited && hiddenBy.length === 0 && common === undefined
-  const count = Math.max(...[...parts.values()].map((part) => part.typed.lines.length))
+  const count = shownLines.length
   const title = line === '' ? undefined : hide(count > 1 ? `${line} … (${count} lines)` : line) || undefined
-  // Hosts of one entry got the same lines.
-  const [first] = [...parts.values()].filter(({ typed: { lines } }) => lines.some(isEchoed))
-  const text = title === undefined || count < 2 ? [] : (first?.typed.lines ?? []).map(shownLine)
+  const text = title === undefined || count < 2 ? [] : shownLines
   const isUnfinished = [...parts.values()].every((part) => !part.typed.isEntered)
   const hosts = [...parts.keys()]
   return { kind: 'typed', atMs, title, text: text.map(hide), isUnfinished, isUnclear, hiddenBy, hosts, groups }
 }
 
-const shownLine = ({ text, state }: { readonly text: string; readonly state: TypedState }): string =>
-  state === 'echoed' ? text : '[not shown: not echoed]'
+/** Hosts of one entry got the same lines. */
+function linesOfAll(typed: readonly TypedLines['lines'][]): readonly string[] {
+  if (!typed.flat().some(({ state }) => state === 'echoed' || state === 'unseen')) return []
+  const count = Math.max(...typed.map((lines) => lines.length))
+  return Array.from({ length: count }, (_, index) => {
+    const line = typed.flatMap((lines) => lines[index] ?? []).find(isEchoed)
+    return line?.text ?? '[not shown: not echoed]'
+  })
+}
 
 const isEchoed = ({ state }: { readonly state: TypedState }): boolean => state === 'echoed'
 
@@ -325,8 +337,8 @@ function isOnlyEcho(command: string, { typed, isAhead }: HostPart): boolean {
 }
 
 /** Without the echo of the lines of one paste, after the first one. */
-function withoutPasted(lines: readonly string[], { typed }: HostPart): readonly string[] {
-  if (typed.enters > 1) return lines
+function withoutPasted(lines: readonly string[], { typed, isEchoDropped }: HostPart): readonly string[] {
+  if (typed.enters > 1 || isEchoDropped) return lines
   const [, ...pasted] = typed.lines
   return pasted.every(({ text }, index) => lines[index]?.trim() === text) ? lines.slice(pasted.length) : lines
 }

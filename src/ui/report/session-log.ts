@@ -1,6 +1,6 @@
 /** What was typed since the console started, into which hosts, and their output: bounded, in memory, and taken from echoes, never from keys. */
 import type { Look } from './echo-screen.ts'
-import { asksSecret, IS_PROMPT, SHORTEST_SECRET, TypedLines } from './typed-line.ts'
+import { asksSecret, EDITOR_STOPS, IS_PROMPT, SHORTEST_SECRET, TypedLines } from './typed-line.ts'
 
 /** Of what a host printed after one line, its beginning and its end. */
 const END_BYTES = 16 * 1024
@@ -18,9 +18,8 @@ const MOST_AHEAD = 20
 const MOST_HELD_BYTES = 4 * 1024
 /** Prompts have no more rows. */
 const MOST_PROMPT_ROWS = 6
-/** How a line editor says that it begins to read a line, and that it has read one. Any program may print them. */
+/** How a line editor says that it begins to read a line. Any program may print this, and that it has read one. */
 export const EDITOR_STARTS = '\x1b[?2004h'
-export const EDITOR_STOPS = '\x1b[?2004l'
 
 /** How a host's terminal was at the first key of a line. */
 export type PaneFacts = {
@@ -66,6 +65,8 @@ export class HostPart {
   hasBegun = false
   /** The host has printed a line feed since the first key. */
   hasRows = false
+  /** Of the echo of its paste, only the first line is kept. */
+  isEchoDropped = false
   #head: Uint8Array[] = []
   #tail: Uint8Array[] = []
   heldLook: Look | undefined
@@ -137,6 +138,19 @@ export class HostPart {
     this.#held = undefined
     this.#heldBytes = 0
     return held
+  }
+
+  /** What was printed until now is the echo of its paste. */
+  dropEcho(): void {
+    this.isEchoDropped = true
+    this.#head = []
+    this.#tail = []
+    this.#headBytes = 0
+    this.#tailBytes = 0
+    this.#bytes = 0
+    const [first] = this.typed.lines
+    // Some line editors leave the line feed to the shell.
+    this.#keep(Buffer.from(`${first?.text}${this.hasBegun ? '\r\n' : ''}`))
   }
 
   /** The output of a line that was cancelled, and follows this one. */
@@ -422,6 +436,7 @@ export class SessionLog {
     if (editor !== undefined) editor.rows = undefined
     if (chain === undefined) return
     const [first, ...ahead] = chain
+    if (first.typed.isPasteAlone && !first.isEchoDropped) this.#change(first, () => first.dropEcho())
     if (editor?.rowsBefore !== undefined && first.typed.isEntered) {
       editor.promptRows = Math.min(editor.promptRows ?? editor.rowsBefore, editor.rowsBefore)
       first.promptRows = editor.promptRows
@@ -468,7 +483,7 @@ export class SessionLog {
     if (pane === undefined || !isEmptyPrompt(pane, typed)) return
     // It may be a password that a program has read without Enter.
     for (const { text, state } of typed.lines)
-      if (state !== 'echoed' && text.length >= SHORTEST_SECRET) this.#keepSecret(text)
+      if (state !== 'echoed' && state !== 'unseen' && text.length >= SHORTEST_SECRET) this.#keepSecret(text)
     const [first] = this.#current.get(host) ?? []
     if (isAhead) first?.ahead.splice(first.ahead.indexOf(typed), 1)
     this.#giveBack(host, open)

@@ -5,11 +5,14 @@
  */
 import { ASCII } from '../../base/text-width.ts'
 import { EchoScreen, type Look, PLAIN_LOOK } from './echo-screen.ts'
+import { PastedEcho } from './pasted-echo.ts'
 
 export type TypedState =
   | 'echoed'
   /** The host has answered and not shown it. */
   | 'hidden'
+  /** A line editor has it, as part of a paste of which it has shown other lines: it is no answer to a question, and no password. */
+  | 'unseen'
   /** The host has not answered. */
   | 'silent'
 
@@ -25,9 +28,24 @@ type Line = {
   settled: string | undefined
   /** Where the echo was found. */
   row: number
+  /** As a line editor has drawn it with the rest of a paste. */
+  drawn: string | undefined
+  /** A line editor has it, as part of a paste that it has drawn at least partly. */
+  isInEditor: boolean
+  /** A line editor has read it as part of a paste: what is printed then is no echo. */
+  isRead: boolean
 }
 
-const newLine = (): Line => ({ text: '', plain: '', isEdited: false, echoed: undefined, settled: undefined, row: 0 })
+const newLine = (): Line => ({
+  ...{ text: '', plain: '', isEdited: false, echoed: undefined, settled: undefined, row: 0 },
+  ...{ drawn: undefined, isInEditor: false, isRead: false },
+})
+
+/** A paste of several rows that a line editor may draw. */
+type Paste = {
+  readonly echo: PastedEcho
+  readonly lines: readonly { readonly line: Line; readonly text: string }[]
+}
 
 /** What is examined. */
 const MOST_OUTPUT_BYTES = 16 * 1024
@@ -61,6 +79,9 @@ const SHOWN_KEYS = /\^(?:\[[[O][A-D]|[@-_])/g
 /** What may precede an echo: typed blanks, or the prompt of a shell that prints the line again, which may stay where it was. */
 const PROMPT = /^(?:.*[$#%>❯➜»λ])? *$/u
 
+/** How a line editor says that it has read a line. */
+export const EDITOR_STOPS = '\x1b[?2004l'
+const LINE_END = /\r\n?|\n/
 /** What is pasted into a line editor: a line feed in it enters nothing. */
 const PASTED = /\x1b\[200~([\s\S]*?)\x1b\[201~/
 const TYPED_TOKEN = /\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|[^[O])?|[\s\S]/gu
@@ -111,6 +132,12 @@ export class TypedLines {
   #isLate = false
   #isHidden = false
   #outputBytes = 0
+  /** Of the output, what was examined since the paste, or since the last change of size after it. */
+  #examinedBytes = 0
+  readonly #before: string
+  /** Until the line editor has read it. */
+  #paste: Paste | undefined
+  #isPasteAlone = false
 
   /**
    * `before`: the text left of the cursor; `columns`: of the host's terminal; `isEditing`: a line editor reads the keys; without
@@ -118,6 +145,7 @@ export class TypedLines {
    */
   constructor(before: string, columns: number, isEditing = false, look: Look = { ...PLAIN_LOOK, seen: before }) {
     this.asksSecret = asksSecret(before, look.seen)
+    this.#before = before
     this.#isAtPrompt = before !== ''
     this.#isEditing = isEditing
     this.#isShell = isEditing || IS_PROMPT.test(before.trimEnd())
@@ -132,6 +160,11 @@ export class TypedLines {
   /** Of the host's terminal now; undefined: no more output belongs to it. */
   get columns(): number | undefined {
     return this.#echo?.screen.columns
+  }
+
+  /** A line editor has read a paste of several rows, and nothing but its echo was printed before that. */
+  get isPasteAlone(): boolean {
+    return this.#isPasteAlone
   }
 
   /** How often Enter was typed. */
@@ -166,8 +199,24 @@ export class TypedLines {
     this.#startMs ??= nowMs
     const key = plainText(bytes)
     if (key.length === 1) return this.#typeToken(key, nowMs)
-    for (const [index, text] of Buffer.from(bytes).toString('utf8').split(PASTED).entries())
-      for (const [token] of text.matchAll(TYPED_TOKEN)) this.#typeToken(token, nowMs, index % 2 === 1)
+    for (const [index, text] of Buffer.from(bytes).toString('utf8').split(PASTED).entries()) {
+      const isPasted = index % 2 === 1
+      const at = this.#lines.length - 1
+      const first = this.#lines[at] as Line
+      const isKnown = isPasted && !first.isEdited && (first.text === '' || this.#stateOf(first, at) === 'echoed')
+      for (const [token] of text.matchAll(TYPED_TOKEN)) this.#typeToken(token, nowMs, isPasted)
+      if (isPasted) this.#expectPaste(text, this.#lines.slice(isKnown ? at : at + 1))
+    }
+  }
+
+  /** Only a line editor gets a paste in brackets. */
+  #expectPaste(text: string, typed: readonly Line[]): void {
+    const lines = text.split(LINE_END).filter((line) => line.trim() !== '')
+    const isLong = lines.length > 1 || text.trim().length > (this.columns ?? 0)
+    if (!isLong || lines.length === 0 || this.asksSecret || this.isEntered) return
+    const echo = new PastedEcho(lines, this.#before)
+    this.#paste = { echo, lines: typed.map((line) => ({ line, text: line.text })) }
+    this.#examinedBytes = 0
   }
 
   #typeToken(token: string, nowMs: number, isPasted = false): void {
@@ -203,24 +252,30 @@ export class TypedLines {
   /** The host's terminal has another size. */
   resize(columns: number, rows: number): void {
     this.#echo?.screen.resize(columns, rows)
+    // It is drawn again.
+    if (this.#paste !== undefined && !this.isEntered) this.#examinedBytes = 0
   }
 
   /** No more output comes: what only finds echoes is given up, since thousands of these are kept. */
   finish(): void {
     this.#echo = undefined
+    this.#paste = undefined
     this.#unfinished = ''
   }
 
   print(bytes: Uint8Array): void {
-    if (this.#echo === undefined || this.#outputBytes > MOST_OUTPUT_BYTES) return
+    if (this.#echo === undefined) return
+    if (this.#examinedBytes > MOST_OUTPUT_BYTES + (this.#paste?.echo.mostBytes ?? 0)) return
     const { screen, decoder } = this.#echo
     this.#outputBytes += bytes.length
+    this.#examinedBytes += bytes.length
     // The common case, for every key and host: a plain echo.
     const echo = this.#unfinished === '' && this.#isWhole ? plainText(bytes) : ''
-    if (echo !== '') for (const character of echo) screen.print(character)
+    if (echo !== '') for (const character of echo) this.#printToken(screen, character)
     else this.#printText(screen, decoder.decode(bytes, { stream: true }))
     this.#withdraw(screen)
     this.#match(screen, screen.text)
+    this.#findPaste(screen)
     this.#isWhole = (bytes.at(-1) ?? 0) < 0x80
   }
 
@@ -238,13 +293,51 @@ export class TypedLines {
       const row = part.slice(0, -1)
       if (hasEnd && screen.isNew && PLAIN_ROW.test(part) && screen.fits(row)) {
         this.#endRow(screen, screen.isSeen ? row.trimEnd() : '')
+        if (screen.isSeen) this.#paste?.echo.draw(row)
+        this.#paste?.echo.move()
         screen.printRow(row)
         continue
       }
-      for (const [token, parameters, final] of part.matchAll(PRINTED_TOKEN)) screen.print(token, parameters, final)
+      for (const [token, parameters, final] of part.matchAll(PRINTED_TOKEN))
+        this.#printToken(screen, token, parameters, final)
       if (!hasEnd) break
+      this.#paste?.echo.move()
       if (screen.isAtLastRow) this.#endRow(screen, screen.text)
       screen.lineFeed()
+    }
+  }
+
+  #printToken(screen: EchoScreen, token: string, parameters = '', final = ''): void {
+    screen.print(token, parameters, final)
+    if (this.#paste === undefined) return
+    const { echo } = this.#paste
+    if (final === '' && token >= ' ' && token !== '\x7f' && !token.startsWith('\x1b')) {
+      if (screen.isSeen) echo.draw(token)
+    } else if (token === '\r' || token === '\b' || (final !== '' && final !== 'm')) echo.move()
+    if (token === EDITOR_STOPS) this.#endPaste(this.#paste, screen)
+  }
+
+  #endPaste({ echo, lines }: Paste, screen: EchoScreen): void {
+    if (this.isEntered) {
+      this.#findPaste(screen)
+      for (const { line } of lines) line.isRead = true
+      this.#isPasteAlone = echo.isWhole && echo.isAlone(this.#lines.map(({ text }) => text).join(''))
+    } else {
+      // What has read the paste before Enter was no line editor.
+      for (const { line } of lines) Object.assign(line, { drawn: undefined, isInEditor: false })
+    }
+    this.#paste = undefined
+  }
+
+  #findPaste(screen: EchoScreen): void {
+    if (this.#paste?.echo.isPart !== true) return
+    const { echo, lines } = this.#paste
+    const stands = screen.allText.split('\n').some((row) => echo.holds(row))
+    // After Enter it is scrolled away, or cleared.
+    if (!stands && this.isEntered) return
+    for (const { line, text } of lines) {
+      line.drawn = stands && echo.isWhole ? text : undefined
+      line.isInEditor = stands
     }
   }
 
@@ -259,7 +352,7 @@ export class TypedLines {
     for (const line of this.#lines) {
       if (isEnd && this.isEntered && line.row === screen.row && isOpen(line) && !this.#isEcho(line, shown))
         line.echoed = line.settled
-      if (shown === '') continue
+      if (shown === '' || (line.isRead && !isShown(line))) continue
       if (!isShown(line) && (this.#isEcho(line, shown) || (!this.isEntered && endsWithRest(line, screen)))) {
         line.echoed = line.plain
         line.row = screen.row
@@ -321,6 +414,13 @@ export class TypedLines {
   }
 
   #stateOf(line: Line, index: number): TypedState {
+    if (line.drawn === line.text) return 'echoed'
+    const state = this.#stateAlone(line, index)
+    return state === 'hidden' && line.isInEditor ? 'unseen' : state
+  }
+
+  /** As if it were not part of a paste. */
+  #stateAlone(line: Line, index: number): TypedState {
     const mayBeErased = !this.isEntered && !line.isEdited && isOpen(line)
     if (mayBeErased && !this.#stands(line, line.echoed ?? '')) return 'hidden'
     if (index === 0 && (this.asksSecret || this.#isHidden || (this.#isLate && this.#outputBytes > 0))) return 'hidden'

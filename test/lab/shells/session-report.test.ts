@@ -160,4 +160,48 @@ describe.skipIf(!canRun)('a session report', () => {
       expect(text).not.toContain('hunter2')
     }
   })
+
+  it('has a paste that is taller than its pane, with and without a change of size before Enter', async () => {
+    const folder = mkdtempSync(join(state, 'paste-'))
+    const environment = { XDG_STATE_HOME: folder }
+    await using console = await openConsole({ in: lab, args: ['--hosts', lab.hostsFile], environment, size: [80, 24] })
+    await console.expectReady()
+    const server = (port: number) => ['server {', ...Array(12).fill('  index service;'), `  listen ${port};`, '}']
+    const lines = ['cat > /dev/null <<EOF', ...server(80), ...server(81), 'EOF', 'true restart']
+    await console.type('echo the service is nginx\r')
+    await console.expectPrompts()
+    for (const keys of [[], ['z', 'z']]) {
+      const last = `echo finished the service${keys.length}`
+      await console.paste([...lines, last].join('\n'))
+      await console.expectScreen(/Ctrl-S/i)
+      await console.type('\x13')
+      await console.expectOn('m1', new RegExp(`${last}$`, 'm'))
+      for (const key of keys) {
+        await console.leader(key)
+        await console.expectOn('m1', new RegExp(`${last}$`, 'm'))
+      }
+      await console.type('\r')
+      await console.expectOnAll(lab.names, () => new RegExp(`^finished the service${keys.length}$`, 'm'))
+      await console.expectPrompts()
+    }
+    await console.type("read -e -s -p 'pw> ' x; echo $x\r")
+    await console.expectOnAll(lab.names, () => /^pw>$/m)
+    await console.paste('hunter2-one\nhunter2-two')
+    await console.expectScreen(/Ctrl-S/i)
+    await console.type('\x13')
+    await console.type('\r')
+    await console.expectPrompts()
+    await console.leader('e')
+    await console.expectScreen(/report copied, and written: /)
+    const reports = join(folder, 'muster/reports')
+    for (const name of readdirSync(reports)) {
+      const text = readFileSync(join(reports, name), 'utf8')
+      expect(text).not.toContain('hunter2')
+      // The passwords, and what was read of them.
+      expect(text.match(/typed without echo/g)).toHaveLength(2)
+      expect(text).not.toMatch(/not echoed|output not shown/)
+      expect(text).toContain('echo the service is nginx')
+      for (const count of [0, 2]) expect(text).toContain(`true restart\necho finished the service${count}`)
+    }
+  })
 })

@@ -800,6 +800,178 @@ describe('after a change of size', () => {
   })
 })
 
+describe('a paste that is taller than its pane', () => {
+  const all = ['m1', 'm2', 'm3']
+  const zoom = '\x1dz'
+  type Harness = ReturnType<typeof harness>
+  const server = (port: number) => ['server {', `  listen ${port};`, ...Array(14).fill('  index service;'), '}']
+  const LINES = ['cat > x.conf <<EOF', ...server(80), ...server(81), ...server(82), 'EOF', 'restart nginx', 'echo done']
+  const ANSWER = 'restarting the service\r\ndone\r\n'
+  const rowsOf = ({ console }: Harness) => console.views.screen('m1')?.rows ?? 0
+  const each = async ({ print }: Harness, textOf: (host: string) => string) => {
+    for (const host of all) await print(host, textOf(host))
+  }
+  /** As readline draws them: those that have no row are all in the last one. */
+  const drawn = (lines: readonly string[], rows: number) =>
+    [lines.slice(0, rows).join('\r\n\r'), ...lines.slice(rows)].join('\r')
+  const paste = async (test: Harness, lines: readonly string[], echo: string) => {
+    test.type(`\x1b[200~${lines.join('\n')}\x1b[201~\x13`)
+    await each(test, () => echo)
+  }
+  const redraw = async (test: Harness) => {
+    const columns = () => test.console.views.screen('m1')?.columns
+    for (const key of [zoom, zoom]) {
+      const before = columns()
+      test.type(key)
+      expect(columns()).not.toBe(before)
+      const up = '\x1b[K\r\x1b[A'.repeat(rowsOf(test))
+      await each(test, (host) => `\r\r\n\r\n\r${up}\x1b[K\r${host}# ${drawn(LINES, rowsOf(test))}`)
+    }
+  }
+  const started = async () => {
+    const test = harness()
+    await test.prompts()
+    await test.run('echo the service is nginx', () => 'the service is nginx\r\n')
+    return test
+  }
+  const finished = async (test: Harness) => {
+    await test.run('restart nginx', () => 'the server listens\r\n')
+    const { markdown, html } = await test.report()
+    expect(markdown).toContain('the service is nginx\n')
+    expect(markdown).toContain('the server listens\n')
+    expect(titlesOf(markdown)?.at(0)).toBe('` echo the service is nginx `')
+    expect(titlesOf(markdown)?.at(-1)).toBe('` restart nginx `')
+    return { markdown, html }
+  }
+
+  it.each([
+    ['at once', async () => undefined],
+    ['again after a change of size', redraw],
+  ])('is shown with its output alone where readline draws it %s', async (_, change) => {
+    const test = await started()
+    expect(LINES.length).toBeGreaterThan(rowsOf(test))
+    await paste(test, LINES, drawn(LINES, rowsOf(test)))
+    await change(test)
+    test.type('\r')
+    // It is drawn again without its highlight.
+    await each(
+      test,
+      (host) => `\x1b[A\x1b[A\r${LINES.slice(-3).join('\r')}\r\n\x1b[?2004l\r${ANSWER}\x1b[?2004h${host}# `,
+    )
+    const { markdown } = await finished(test)
+    expect(markdown).not.toMatch(/not shown|different/)
+    const shown = LINES.map((line) => line.trim()).join('\n')
+    expect(markdown).toContain(
+      `\` cat > x.conf <<EOF … (${LINES.length} lines) \`\n\ntyped on m\\[1-3\\]\n\n\`\`\`\n${shown}\n\`\`\``,
+    )
+    expect(markdown).toContain('**m\\[1-3\\] (3)**\n\n```\nrestarting the service\ndone\n```')
+  })
+
+  it('is shown where Enter is typed before its echo comes', async () => {
+    const test = await started()
+    test.type(`\x1b[200~${LINES.join('\n')}\x1b[201~\x13`)
+    test.type('\r')
+    await each(test, (host) => `${drawn(LINES, rowsOf(test))}\r\n\x1b[?2004l\r${ANSWER}\x1b[?2004h${host}# `)
+    expect((await finished(test)).markdown).not.toContain('not shown')
+  })
+
+  it('is shown where it is a single long line', async () => {
+    const test = await started()
+    const line = `echo ${Array.from({ length: 420 }, (_, index) => `nginx${index}`).join(' ')}`
+    const columns = test.console.views.screen('m1')?.columns ?? 0
+    const rows = [
+      line.slice(0, columns - 4),
+      ...(line.slice(columns - 4).match(new RegExp(`.{1,${columns}}`, 'g')) ?? []),
+    ]
+    expect(rows.length).toBeGreaterThan(rowsOf(test))
+    test.type(`\x1b[200~${line}\x1b[201~`)
+    await each(test, () => `${rows.slice(0, rowsOf(test)).join('')}\r${rows.slice(rowsOf(test)).join('\r')}`)
+    test.type('\r')
+    await each(test, (host) => `\r\n\x1b[?2004l\r${ANSWER}\x1b[?2004h${host}# `)
+    const { markdown } = await finished(test)
+    expect(markdown).not.toContain('not shown')
+    expect(markdown).toContain(line)
+  })
+
+  it('keeps what else is printed before it is entered', async () => {
+    const test = await started()
+    await paste(test, LINES, drawn(LINES, rowsOf(test)))
+    await test.print('m2', '\r\nbackup failed\r\n')
+    test.type('\r')
+    await each(test, (host) => `\r\n\x1b[?2004l\r${ANSWER}\x1b[?2004h${host}# `)
+    expect((await finished(test)).markdown).toContain('backup failed')
+  })
+
+  it('hides words in its own entry alone where an editor shows only its end, as zsh does', async () => {
+    const test = await started()
+    const lines = ['echo hidden-at-first', ...LINES]
+    await paste(test, lines, `>....\r\n${lines.slice(1 - rowsOf(test)).join('\x1b[K\r\r\n')}\x1b[K`)
+    test.type('\r')
+    await each(test, (host) => `\x1b[?2004l\r\r\nhidden at first\r\n${ANSWER}\x1b[?2004h${host}# `)
+    await test.run('echo hidden', () => 'hidden\r\n')
+    const { markdown, html } = await finished(test)
+    expect(markdown + html).not.toContain('hidden-at-first')
+    expect(markdown).toContain(`\` [not shown: not echoed] … (${lines.length} lines) \``)
+    expect(markdown).toContain('```\nhidden\n```')
+  })
+
+  const SECRETS = ['hunter2-one', 'hunter2-two', 'hunter2-three']
+  it.each<[string, string, (text: string) => string, string?]>([
+    ['shown as stars', 'pw> ', (text) => text.replace(/[^\n]/g, '*').replaceAll('\n', '\r\n')],
+    ['not shown', 'pw> ', () => ''],
+    ['concealed', 'pw> ', (text) => `\x1b[8m${text.replaceAll('\n', '\r\n\r')}\x1b[m`],
+    ['covered with stars', 'pw> ', (text) => text.replace(/[^\n]/g, '$&\b*').replaceAll('\n', '\r\n')],
+    ['erased key by key', 'pw> ', (text) => text.replace(/[^\n]/g, '$&\b \b').replaceAll('\n', '')],
+    ['erased row by row', 'pw> ', (text) => text.replace(/[^\n]+/g, '\r$&\r\x1b[K').replaceAll('\n', '')],
+    ['printed by the program', 'pw> ', () => '', SECRETS.join('\r\n')],
+    ['read before Enter', 'pw> ', (text) => `${text.replaceAll('\n', '\r\n\r')}\x1b[2J\x1b[?2004l`],
+  ])('never has passwords that are pasted into a line editor: %s', async (_, prompt, echo, answer = '') => {
+    const test = await started()
+    test.type('ask\r')
+    await each(test, () => `ask\r\n\x1b[?2004l\r\x1b[?2004h${prompt}`)
+    await paste(test, SECRETS, echo(SECRETS.join('\n')))
+    test.type('\r')
+    await each(test, (host) => `\r\n\x1b[?2004l\r${answer}\r\n\x1b[?2004h${host}# `)
+    await test.run('history', () => `${SECRETS.join('\r\n')}\r\n`)
+    await test.run('restart nginx', () => 'the server listens\r\n')
+    const { markdown, html } = await test.report()
+    expect(markdown + html).not.toContain('hunter2')
+  })
+
+  it.each<[string, string]>([
+    ['in brackets that its shell does not know', '\x1b[?2004h'],
+    ['as keys', ''],
+  ])('never has a password of a paste that answers a question, %s', async (_, mark) => {
+    const test = harness()
+    await each(test, (host) => `${mark}${host}# `)
+    const lines = ['read -s pw', 'hunter2-read', 'echo one', 'echo two']
+    await paste(test, lines, '')
+    await each(test, (host) => `0~read -s pw\r\n\r\n${host}# echo one\r\none\r\n${host}# echo two`)
+    test.type('\r')
+    await each(test, (host) => `\r\ntwo\r\n${host}# `)
+    await test.run('echo $pw', () => 'hunter2-read\r\n')
+    const { markdown, html } = await test.report()
+    expect(markdown + html).not.toContain('hunter2')
+  })
+
+  it('never has a password that one host reads without echo and others take for lines', async () => {
+    const test = await started()
+    const { type, print } = test
+    type('ask\r')
+    await print('m1', 'ask\r\n\x1b[?2004l\rSay it: ')
+    for (const host of ['m2', 'm3']) await print(host, `ask\r\n\x1b[?2004l\r\x1b[?2004h${host}# `)
+    type('\x1b[200~hunter2-one\necho row\x1b[201~\x13')
+    await print('m1', '\r\n\x1b[?2004hm1# echo row')
+    for (const host of ['m2', 'm3']) await print(host, 'hunter2-one\r\n\recho row')
+    type('\r')
+    await print('m1', '\r\n\x1b[?2004l\rrow\r\n\x1b[?2004hm1# ')
+    for (const host of ['m2', 'm3'])
+      await print(host, `\r\n\x1b[?2004l\rhunter2-one: not found\r\nrow\r\n\x1b[?2004h${host}# `)
+    const { markdown, html } = await test.report()
+    expect(markdown + html).not.toContain('hunter2')
+  })
+})
+
 it('hides no word of a pasted line that every host echoed, where the echo of other lines was not found', async () => {
   const { prompts, run, report, type, print } = harness()
   await prompts()
