@@ -69,7 +69,7 @@ const keys = keyTable<Now>()(
     isSortable,
   ],
   ['table-sort-before', '<', '', 'Tables: sort by the previous column.', isSortable],
-  ['table-reverse', 'I', '', 'Tables: reverse the order.', isSortable],
+  ['table-reverse', 'I', '', 'Tables: reverse the order.'],
 )
 
 /** For the table of keys of a tab: first the filter and how it is cleared, then the order. */
@@ -87,7 +87,9 @@ export const tableKeys = <S>(
 
 /** Undefined: the key is not one of a table, or it has nothing to do now. */
 export function tableAfterKey(view: TableView, frame: TableFrame, label: string): TableView | undefined {
-  switch (commandOf(keys, label, { frame, view })) {
+  const command = commandOf(keys, label, { frame, view })
+  if (keys.find(({ id }) => id === command)?.isActive?.({ frame, view }) === false) return undefined
+  switch (command) {
     case 'table-clear':
       return { ...view, filter: emptyLine }
     case 'table-filter':

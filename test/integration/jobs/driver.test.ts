@@ -463,7 +463,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     const copy = join(directory, 'copy.db')
     submit(spec('true'))
     await drive()
-    store.file.run('VACUUM INTO ?', copy)
+    store.file.all('VACUUM INTO ?', copy)
     const [lost] = submit(spec('echo of the lost job'))
     await drive()
     store[Symbol.dispose]()

@@ -156,8 +156,7 @@ describe('the order of a table', () => {
   })
 
   it('leaves a table that cannot be sorted in its own order', () => {
-    for (const key of ['>', '<', 'I'])
-      expect(tableAfterKey(viewOf(''), { id: 't', columns: ['HOST'] }, key)).toBeUndefined()
+    for (const key of ['>', '<']) expect(tableAfterKey(viewOf(''), { id: 't', columns: ['HOST'] }, key)).toBeUndefined()
   })
 
   it('cycles through the columns and the own order, with a mark at the column', () => {
