@@ -14,6 +14,8 @@ import { localEndpoint } from '../../inventory/resolve-endpoints.ts'
 import {
   type DeliverOptions,
   type FileDelivery,
+  MOST_STDERR_BYTES,
+  MOST_STDOUT_BYTES,
   type OpsHosts,
   type ScriptOptions,
   type ScriptResult,
@@ -37,8 +39,6 @@ export type OpsHostsOptions = CarrierWires & {
   sudoPassword?(): Promise<Secret | undefined>
 }
 
-const STDOUT_LIMIT_BYTES = 1024 * 1024
-const STDERR_LIMIT_BYTES = 64 * 1024
 /** A host that prints more than this where nothing reads along is cut off. */
 const FLOOD_BYTES = 64 * 1024 * 1024
 /** Hosts that files are brought to at once, over the connections of a console. */
@@ -188,8 +188,8 @@ class SshOpsHosts implements Required<OpsHosts>, Disposable {
     const { timeoutMs, signal, stdin, turn, isBrief = false, endsLast = false, onOutput } = options
     const sinceMs = systemClock.now()
     const streams = {
-      stdout: new Kept(STDOUT_LIMIT_BYTES, (text) => onOutput?.('stdout', text)),
-      stderr: new Kept(STDERR_LIMIT_BYTES, (text) => onOutput?.('stderr', text)),
+      stdout: new Kept(MOST_STDOUT_BYTES, (text) => onOutput?.('stdout', text)),
+      stderr: new Kept(MOST_STDERR_BYTES, (text) => onOutput?.('stderr', text)),
     }
     return new Promise((resolve) => {
       let cause: 'timeout' | 'cancelled' | undefined

@@ -3,10 +3,11 @@
  * unknown, with the reason.
  */
 
+import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
 import { READ_STAT } from '../../base/proc-stat.ts'
-import { formatOutcome, type RunOutcome } from '../run/outcome.ts'
-import { type OpsHosts, reasonOfResult, type ScriptResult } from './host-port.ts'
+import { formatOutcome, isSuccess, type RunOutcome } from '../run/outcome.ts'
+import { MOST_STDERR_BYTES, MOST_STDOUT_BYTES, type OpsHosts, reasonOfResult, type ScriptResult } from './host-port.ts'
 
 export type Fact<T> = {
   /**
@@ -91,25 +92,46 @@ export function knownValue<T>(fact: Known<T> | undefined): T | undefined {
   return fact?.kind === 'known' ? fact.value : undefined
 }
 
-/** Asks one host for all of these facts at once. Never rejects. */
+/**
+ * Asks one host for all of these facts at once. If one of them is answered with more than is read, those behind it are asked
+ * once more without it. Never rejects.
+ */
 export async function gatherFacts(
   hosts: OpsHosts,
   host: string,
   facts: FactSet<AnyFacts>,
-  { signal, mark, now, asRoot = false, limitFactor = 1 }: GatherOptions,
+  options: GatherOptions,
 ): Promise<Gathered> {
-  const atMs = now()
-  const names = Object.keys(facts)
+  const atMs = options.now()
+  const first = await ask(hosts, host, facts, options)
+  if (first.kind === 'away') return first
+  const missed = Object.entries(facts).filter(([name]) => first.missed.includes(name))
+  const second = missed.length > 0 ? await ask(hosts, host, Object.fromEntries(missed), options) : undefined
+  if (second?.kind === 'away' && second.outcome === 'cancelled') return second
+  const answers = { ...first.answers, ...(second?.kind === 'answers' ? second.answers : {}) }
+  return { kind: 'facts', host, facts: { atMs, untilMs: options.now(), facts: answers } }
+}
+
+type Answers = {
+  readonly kind: 'answers'
+  readonly answers: KnownFacts<AnyFacts>
+  /** Facts behind one whose answer was cut because it was too long. */
+  readonly missed: readonly string[]
+}
+
+async function ask(
+  hosts: OpsHosts,
+  host: string,
+  facts: FactSet<AnyFacts>,
+  { signal, mark, asRoot = false, limitFactor = 1 }: GatherOptions,
+): Promise<Answers | Away> {
   const result = await hosts.exec(host, gatherScript(Object.values(facts), mark, limitFactor), {
     timeoutMs: ANSWER_LIMIT_MS * limitFactor,
     signal,
     asRoot,
     isBrief: true,
   })
-  const away = awayBy(host, result.outcome)
-  if (away !== undefined) return away
-  const answers = readAnswers(facts, names, result, mark)
-  return { kind: 'facts', host, facts: { atMs, untilMs: now(), facts: answers } }
+  return awayBy(host, result.outcome) ?? readAnswers(facts, result, mark, limitFactor)
 }
 
 /** Undefined: it was reached. */
@@ -121,38 +143,61 @@ export function awayBy(host: string, outcome: RunOutcome): Away | undefined {
     : undefined
 }
 
-function readAnswers(facts: FactSet<AnyFacts>, names: readonly string[], result: ScriptResult, mark: string) {
+function readAnswers(facts: FactSet<AnyFacts>, result: ScriptResult, mark: string, limitFactor: number): Answers {
   // Latin-1 keeps every byte; each fact gets its answer as text and as bytes.
   const textOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1')
   const sections = sectionsOf(textOf(result.stdout), mark)
   const besides = sectionsOf(textOf(result.stderr), mark)
   const hasAnswered = sections.size + besides.size > 0
-  const why = hasAnswered ? 'it did not answer in time' : printable(reasonOfResult(result, formatOutcome))
-  return Object.fromEntries(
-    names.map((name, index): [string, Known<unknown>] => {
-      const { parts, mayHang = false } = facts[name] ?? {}
-      const section =
-        parts !== undefined
-          ? joined(
-              parts.flatMap((_, part) => besides.get(`f${index}-${part}`) ?? []),
-              hasAnswered,
-            )
-          : mayHang
-            ? besides.get(`f${index}`)
-            : withStatus(sections.get(`f${index}`), sections.get(`s${index}`))
-      if (section === undefined || STATUSES_OF_LIMIT.includes(section.status)) {
-        return [name, { kind: 'unknown', because: section === undefined ? why : 'a program on the host hangs' }]
-      }
-      const bytes = Buffer.from(section.text, 'latin1')
-      try {
-        const value = facts[name]?.parse(bytes.toString().trimEnd(), bytes)
-        if (value !== undefined) return [name, known(value)]
-      } catch {
-        // The host printed something that the parser does not expect.
-      }
-      return [name, { kind: 'unknown', because: "could not parse the host's answer" }]
-    }),
-  )
+  const names = Object.keys(facts)
+  const lastBegun = names.findLastIndex((_, index) => sections.has(`f${index}`))
+  const missed: string[] = []
+  const answers = names.map((name, index): [string, Known<unknown>] => {
+    const { parts, mayHang = false } = facts[name] ?? {}
+    const isBeside = mayHang || parts !== undefined
+    const section =
+      parts !== undefined
+        ? joined(
+            parts.flatMap((_, part) => besides.get(`f${index}-${part}`) ?? []),
+            hasAnswered,
+          )
+        : mayHang
+          ? besides.get(`f${index}`)
+          : withStatus(sections.get(`f${index}`), sections.get(`s${index}`))
+    if (section === undefined) {
+      if (!isBeside && isCut(result, 'stdout') && lastBegun >= 0 && index > lastBegun) missed.push(name)
+      const because = hasAnswered ? whyIncomplete(result, isBeside ? 'stderr' : 'stdout', limitFactor) : undefined
+      return [name, { kind: 'unknown', because: because ?? printable(reasonOfResult(result, formatOutcome)) }]
+    }
+    if (STATUSES_OF_LIMIT.includes(section.status)) {
+      return [name, { kind: 'unknown', because: 'a program on the host hangs' }]
+    }
+    const bytes = Buffer.from(section.text, 'latin1')
+    try {
+      const value = facts[name]?.parse(bytes.toString().trimEnd(), bytes)
+      if (value !== undefined) return [name, known(value)]
+    } catch {
+      // The host printed something that the parser does not expect.
+    }
+    return [name, { kind: 'unknown', because: "could not parse the host's answer" }]
+  })
+  return { kind: 'answers', answers: Object.fromEntries(answers), missed }
+}
+
+const MOST_BYTES = { stdout: MOST_STDOUT_BYTES, stderr: MOST_STDERR_BYTES }
+
+function isCut(result: ScriptResult, stream: 'stdout' | 'stderr'): boolean {
+  return result[stream].length >= MOST_BYTES[stream]
+}
+
+/** Why a part of the answer is missing. */
+function whyIncomplete(result: ScriptResult, stream: 'stdout' | 'stderr', limitFactor: number): string {
+  const { outcome, durationMs } = result
+  if (isCut(result, stream)) return `it printed more than ${formatBytes(MOST_BYTES[stream])}, and was cut off`
+  // The host itself stops what takes too long, and then ends as usual.
+  const isLate = outcome.kind === 'timeout' || durationMs >= HANG_LIMIT_S * limitFactor * 1000
+  if (isLate) return 'it did not answer in time'
+  return isSuccess(outcome) ? 'its answer is incomplete' : `its answer is incomplete (${formatOutcome(outcome)})`
 }
 
 /** An answer is complete once its status, which comes after it, has arrived. */

@@ -26,9 +26,13 @@ export type ScriptOptions = {
   onOutput?(stream: 'stdout' | 'stderr', text: string): void
 }
 
+/** More of a script's output is not kept. */
+export const MOST_STDOUT_BYTES = 1024 * 1024
+export const MOST_STDERR_BYTES = 64 * 1024
+
 export type ScriptResult = {
   readonly outcome: RunOutcome
-  /** Cut after 1 MB; stderr after 64 KB. */
+  /** Cut after MOST_STDOUT_BYTES; stderr after MOST_STDERR_BYTES. */
   readonly stdout: Uint8Array
   readonly stderr: Uint8Array
   readonly durationMs: number

@@ -17,7 +17,13 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Fact, gatherFacts, knownValue } from '../../../src/ops/kernel/fact.ts'
 import { bytesOf, cksum, type FileState, fileFact, removeFile, writeFile } from '../../../src/ops/kernel/files.ts'
-import type { OpsHosts, ScriptOptions, ScriptResult } from '../../../src/ops/kernel/host-port.ts'
+import {
+  MOST_STDERR_BYTES,
+  MOST_STDOUT_BYTES,
+  type OpsHosts,
+  type ScriptOptions,
+  type ScriptResult,
+} from '../../../src/ops/kernel/host-port.ts'
 import { HostLocks } from '../../../src/ops/kernel/lock.ts'
 import type { Action } from '../../../src/ops/kernel/operation.ts'
 import { installPackages, packagesFact, removePackages } from '../../../src/ops/kernel/packages.ts'
@@ -44,13 +50,15 @@ function runScript(
   stdin: Uint8Array = Buffer.alloc(0),
   [shell = '', ...words]: readonly string[] = ['sh'],
 ) {
-  return spawnSync(findProgram(shell) ?? shell, [...words, '-c', script], { env: environment(), input: stdin })
+  const options = { env: environment(), input: stdin, maxBuffer: 16 * MOST_STDOUT_BYTES }
+  return spawnSync(findProgram(shell) ?? shell, [...words, '-c', script], options)
 }
 
 const hostsOf = (shell?: readonly string[]): OpsHosts => ({
   async exec(_host: string, script: string, { stdin }: ScriptOptions): Promise<ScriptResult> {
     const { status, stdout, stderr } = runScript(script, stdin, shell)
-    return { outcome: { kind: 'exit', code: status ?? -1 }, stdout, stderr, durationMs: 0 }
+    const kept = { stdout: stdout.subarray(0, MOST_STDOUT_BYTES), stderr: stderr.subarray(0, MOST_STDERR_BYTES) }
+    return { outcome: { kind: 'exit', code: status ?? -1 }, ...kept, durationMs: 0 }
   },
 })
 const here = hostsOf()
@@ -154,6 +162,29 @@ describe('facts', () => {
           hangs: { kind: 'unknown' },
           parts: value('once'),
           file: { kind: 'known', value: { kind: 'file', sum: expect.stringMatching(/-1024$/) } },
+        },
+      },
+    })
+  })
+
+  it('are read whole beside one whose answer is too long', async () => {
+    const text = (script: string): Fact<unknown> => ({ script, parse: (said) => said || undefined })
+    const facts = {
+      before: text('echo before'),
+      noisy: text(`echo real; head -c ${2 * MOST_STDOUT_BYTES} /dev/zero | tr '\\000' x`),
+      after: text('echo after'),
+      beside: { ...text('echo beside'), mayHang: true },
+      last: text('echo last'),
+    }
+    const options = { signal: new AbortController().signal, mark: 'mark', now: () => 7 }
+    expect(await gatherFacts(here, 'm1', facts, options)).toMatchObject({
+      facts: {
+        facts: {
+          before: { value: 'before' },
+          noisy: { kind: 'unknown', because: 'it printed more than 1.0 MiB, and was cut off' },
+          after: { value: 'after' },
+          beside: { value: 'beside' },
+          last: { value: 'last' },
         },
       },
     })
