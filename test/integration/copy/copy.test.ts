@@ -560,6 +560,20 @@ describe('copying to hosts', () => {
     expect(readFileSync(join(out, 'here', 'a'), 'utf8')).toBe('a')
   })
 
+  it('reports a link that leads nowhere once, and why', async () => {
+    symlinkSync('/none/of these', join(source, 'dangling'))
+    symlinkSync('/none', join(source, 'near'))
+    symlinkSync('loop', join(source, 'loop'))
+    const links = ['dangling', 'near', 'loop'].map((name) => join(source, name))
+    const { events, result } = await fetch([local], links, join(directory, 'out'))
+    expect(result('here')).toMatchObject({ outcome: 'failed', copied: 0, failed: 3 })
+    const none = 'the link cannot be followed (No such file or directory)'
+    const reasons = [none, none, none.replace('No such file or directory', 'Too many levels of symbolic links')]
+    expect(events.filter(({ type }) => type === 'file')).toMatchObject(
+      links.map((path, index) => ({ path, reason: reasons[index] })),
+    )
+  })
+
   it('never writes through a link that it fetched before', async () => {
     const out = join(directory, 'out')
     mkdirSync(join(directory, 'mine'))
