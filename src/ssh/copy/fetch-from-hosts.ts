@@ -339,10 +339,12 @@ class HostFetch {
       }
     }
     let ahead: Promise<string> | undefined
+    // Of a small file, the checksum says the same.
+    const least = file.sizeBytes > UNIT_BYTES ? [file.sizeBytes] : []
     try {
       for (let at = from; at < file.sizeBytes && failure === undefined; at += SEGMENT_BYTES) {
         const bytes = Math.min(SEGMENT_BYTES, file.sizeBytes - at)
-        const asked = this.#remote.pull(sink, bytes, 'G', file.path, at / UNIT_BYTES, bytes)
+        const asked = this.#remote.pull(sink, bytes, 'G', file.path, at / UNIT_BYTES, bytes, ...least)
         asked.catch(() => {})
         await ahead
         ahead = asked

@@ -17,6 +17,7 @@ export const LISTING_LIMIT = 256 * 1024 * 1024
 /** Of what find says about files that it cannot list. */
 export const COMPLAINTS_LIMIT = 16 * 1024 * 1024
 
+const SHRUNK = 'the file is shorter than it was listed, it may have changed meanwhile'
 export const FOREIGN_LINK = 'it is a link that belongs to another account'
 
 /** For any login shell: no line feed, no single quote inside, no `!`, no backslash. */
@@ -103,8 +104,8 @@ const FUNCTIONS = [
   // L TARGET PATH TEMPORARY TIME: a symbolic link.
   `L() { if [ -L "$2" ] && [ "$(readlink "$2"; echo x)" = "$1\${NL}x" ]; then r ok same; return; fi; t="$3.$NODE.$$"; rm -f "$t"; if e=$(link "$@" 2>&1); then r ok new; else rm -f "$t"; r err "$e"; fi; }`,
   `link() { ln -s -- "$1" "$t" || return 1; TZ=UTC0 touch -h -d "$4" "$t" 2>/dev/null; clear "$2" || return 1; mv -f "$t" "$2"; }`,
-  // G PATH UNITS BYTES: bytes of a file from an offset on, padded with zeros if it has shrunk.
-  `G() { if [ -r "$1" ]; then printf 'ok %s\\n' "$3"; { dd if="$1" bs=${UNIT_BYTES} skip="$2" 2>/dev/null; cat /dev/zero; } 2>/dev/null | head -c "$3"; else r err "$1: Permission denied"; fi; }`,
+  // G PATH UNITS BYTES [SIZE]: bytes of a file from an offset on, padded with zeros if it shrinks meanwhile. It refuses a file that is shorter than SIZE.
+  `G() { if [ ! -r "$1" ]; then r err "$1: Permission denied"; elif [ -n "$4" ] && [ -n "$(find "$1" -prune -size "-$4c" 2>/dev/null)" ]; then r err "$1: ${SHRUNK}"; else printf 'ok %s\\n' "$3"; { dd if="$1" bs=${UNIT_BYTES} skip="$2" 2>/dev/null; cat /dev/zero; } 2>/dev/null | head -c "$3"; fi; }`,
   // I PATH: the target of a symbolic link, and a slash, so that line feeds at its end survive.
   `I() { e=$(readlink "$1" 2>&1; echo /); r ok "$e"; }`,
   `if stat -c %.9Y / 2>/dev/null | grep -q '^[0-9]*[.][0-9]*$'; then STAT='-c %f:%s:%.9Y:%b:%u:%g:%n'; elif stat -c %Y / >/dev/null 2>&1; then STAT='-c %f:%s:%Y:%b:%u:%g:%n'; else STAT='-f %Xp:%z:%Fm:%b:%u:%g:%N'; fi; export STAT`,

@@ -617,6 +617,40 @@ describe('copying to hosts', () => {
     expect(readFileSync(join(out, 'm1', 'big')).equals(bytes)).toBe(true)
   })
 
+  it.each([
+    5_000_000, 99_999_999_999_999,
+  ])('fetches nothing of a file of 4 bytes that is listed with %i', async (size) => {
+    writeFileSync(join(source, 'short'), 'four')
+    const programs = join(directory, 'programs')
+    mkdirSync(programs)
+    const stat = execFileSync('sh', ['-c', 'command -v stat'], { encoding: 'utf8' }).trim()
+    writeFileSync(join(programs, 'stat'), `#!/bin/sh\n${stat} "$@" | sed 's/^\\(81[0-9a-f]*\\):4:/\\1:${size}:/'\n`, {
+      mode: 0o755,
+    })
+    const out = join(directory, 'out')
+    const { events, result } = await fetch([local], [source], out, { transport: withPrograms(programs) })
+    expect(result('here')).toMatchObject({ outcome: 'failed', copied: 0, failed: 1, sentBytes: 0 })
+    const reason = expect.stringMatching(
+      /short: the file is shorter than it was listed, it may have changed meanwhile$/,
+    )
+    expect(events).toContainEqual(expect.objectContaining({ type: 'file', sizeBytes: size, reason }))
+    expect(readdirSync(join(out, 'here', 'source'))).toEqual([])
+  })
+
+  it('stops at the first read behind the end of a file that shrinks', async () => {
+    const big = join(source, 'big')
+    writeFileSync(big, '')
+    truncateSync(big, 400_000_000)
+    const { events, result } = await fetch([local], [big], join(directory, 'out'), {
+      onEvent: (event) => {
+        if (event.type === 'progress') truncateSync(big, 1000)
+      },
+    })
+    expect(result('here')).toMatchObject({ outcome: 'failed', copied: 0, failed: 1 })
+    expect(result('here').sentBytes).toBeLessThan(40_000_000)
+    expect(events).toContainEqual(expect.objectContaining({ reason: expect.stringMatching(/is shorter than it was/) }))
+  })
+
   it('removes partial files that nobody resumed for a week from the directories that it fetches into', async () => {
     writeFileSync(join(source, 'a'), 'a')
     const out = join(directory, 'out')
