@@ -33,6 +33,7 @@ import {
   LOG_BYTES,
   LOG_IS_CUT,
   LOG_IS_GONE,
+  LOG_IS_OTHER,
   type QueueChanges,
   type QueueStatus,
 } from '../../ui/jobs/queue-view.ts'
@@ -94,7 +95,8 @@ function logOf(job: Job, { store }: OpenQueue): JobDetails['log'] {
   const host = places[bundle]?.host
   if (host === undefined) return undefined
   const directory = `${JOBS_DIRECTORY}/${bundleKey(store.id, job, bundle)}`
-  const read = `tail -c ${LOG_BYTES} out; tail -c ${LOG_BYTES} err`
+  // A job may have put a FIFO or a device in place of a file, which would block its reader.
+  const read = `for f in out err; do if [ -f $f ]; then tail -c ${LOG_BYTES} $f; elif [ -e $f ]; then exit ${LOG_IS_OTHER}; fi; done`
   const judge = `[ -f $f ] && [ "$(wc -c <$f)" -gt ${LOG_BYTES} ] && exit ${LOG_IS_CUT}`
   const gone = isFinal(job.state) && hasBegun(job.state) ? LOG_IS_GONE : 0
   const program = `cd ${directory} 2>/dev/null || exit ${gone}; ${read}; for f in out err; do ${judge}; done; exit 0`

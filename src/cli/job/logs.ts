@@ -196,7 +196,7 @@ async function printOne(
   }
   const output = new RankOutput(({ host, files, bundle }) =>
     readLog === undefined
-      ? new OutputTail(files, bundleFiles(hosts, host, bundleKey(queue.store.id, job, bundle)))
+      ? new OutputTail(files, bundleFiles(hosts, host, job, bundleKey(queue.store.id, job, bundle)))
       : // An engine keeps both in one.
         new OutputTail(['out'], async (piece, signal) => {
           const read = await readLog(piece, hosts.ops, signal)

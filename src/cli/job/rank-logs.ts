@@ -47,6 +47,10 @@ export const deletedError = (id: number, hosts: readonly string[]): MusterError 
 const deletedWords = (id: number, hosts: readonly string[]): string =>
   `no output of job ${id} on ${foldHostSet(hosts)}: its files were deleted`
 
+/** Output in whose place is something else now, such as a FIFO, which would block its reader. `where`: its rank or file. */
+const otherWords = (id: number, where: string): string =>
+  `no output of job ${id} from ${where}: it is no longer a plain file`
+
 /**
  * Of these bundles of a job that has ended, the hosts that have none of their directories any more. Those that never began left none,
  * and of a host that does not answer nothing is known.
@@ -88,6 +92,14 @@ export async function printAll(
   const deleted = await hostsWithoutFiles(job, storeId, quiet, hosts, context.signal)
   if (deleted.length > 0 && read.tails.length + read.troubles.size === 0) throw deletedError(job.id, deleted)
   if (deleted.length > 0) context.stderr.write(`muster: ${deletedWords(job.id, deleted)}\n`)
+  const [others, tails] = [read.tails.filter(({ isOther }) => isOther), read.tails.filter(({ isOther }) => !isOther)]
+  if (others.length > 0) {
+    const ranks = [...new Set(others.map(({ rank }) => rank))].toSorted((one, other) => one - other)
+    const words = otherWords(job.id, `rank ${formatRankSet(ranks)}`)
+    if (tails.every(({ lines }) => lines.length === 0) && read.troubles.size === 0)
+      throw new MusterError('usage', words)
+    context.stderr.write(`muster: ${words}\n`)
+  }
   return printFolded(read, limits, options, context)
 }
 
@@ -225,12 +237,14 @@ export async function printFailed(
       stdout.write(
         `==> ${title} on ${host}: ${state}${code === undefined ? '' : `, exit ${code}`}${claimText(row)} <==\n`,
       )
-    const program = `cd ${JOBS_DIRECTORY}/${bundleKey(storeId, job, bundle)} && for f in ${filesOf(job, row).join(' ')}; do [ ! -f $f ] || tail -c ${FAILED_BYTES} $f; done`
+    const read = ifPlain('$f', `tail -c ${FAILED_BYTES} $f`, 'other=yes')
+    const program = `cd ${JOBS_DIRECTORY}/${bundleKey(storeId, job, bundle)} && for f in ${filesOf(job, row).join(' ')}; do ${read}; done; [ -z "$other" ] || exit ${OTHER_CODE}`
     const result = await hosts.exec(host, program, signal)
     if (result.outcome.kind !== 'exit') {
       stderr.write(`muster: ${host}: ${printable(reasonOfResult(result, formatOutcome))}\n`)
       continue
     }
+    if (result.outcome.code === OTHER_CODE) stderr.write(`muster: ${otherWords(job.id, `${title} on ${host}`)}\n`)
     const text = printableLines(Buffer.from(result.stdout).toString())
     if (json) {
       stdout.write(jsonLine({ type: 'failed', job: job.id, rank, title, host, claimedBy, state, code, text }, context))
@@ -350,13 +364,23 @@ type ReadPiece = (
   signal: AbortSignal,
 ) => Promise<Uint8Array | string>
 
-/** Files of a bundle on its host. */
+/** The exit code of a script that found something else in the place of a file. */
+const OTHER_CODE = 67
+
+/** Shell code: what reads a file, or what happens if something else is in its place. */
+const ifPlain = (name: string, read: string, other: string): string =>
+  `if [ -f ${name} ]; then ${read}; elif [ -e ${name} ] || [ -L ${name} ]; then ${other}; fi`
+
+/** Files of a bundle on its host. @throws MusterError 'usage' when something else is in the place of one */
 export const bundleFiles =
-  (hosts: ConnectedHosts, host: string, key: string): ReadPiece =>
+  (hosts: ConnectedHosts, host: string, { id }: Job, key: string): ReadPiece =>
   async ({ name, fromByte, mostBytes }, signal) => {
-    const program = `cd ${JOBS_DIRECTORY}/${key} && [ -f ${name} ] && tail -c +${fromByte + 1} ${name} 2>/dev/null | head -c ${mostBytes}`
+    const read = `tail -c +${fromByte + 1} ${name} 2>/dev/null | head -c ${mostBytes}`
+    const program = `cd ${JOBS_DIRECTORY}/${key} && ${ifPlain(name, read, `exit ${OTHER_CODE}`)}`
     const result = await hosts.exec(host, program, signal)
-    return result.outcome.kind === 'exit' ? result.stdout : `${host}: ${reasonOfResult(result, formatOutcome)}`
+    if (result.outcome.kind !== 'exit') return `${host}: ${reasonOfResult(result, formatOutcome)}`
+    if (result.outcome.code === OTHER_CODE) throw new MusterError('usage', otherWords(id, `${name} on ${host}`))
+    return result.stdout
   }
 
 /** What is added to files, piece by piece. */
@@ -369,19 +393,28 @@ export class OutputTail {
     this.#files = names.map((name) => ({ name, at: 0, decoder: new TextDecoder() }))
   }
 
-  /** One piece of each; false: nothing was added. @throws MusterError 'unreachable' */
+  /**
+   * One piece of each; false: nothing was added.
+   * @throws MusterError 'unreachable' or 'usage' when one cannot be read, once nothing is added to the others
+   */
   async read(write: (name: string, text: string) => void, signal: AbortSignal): Promise<boolean> {
     let count = 0
+    let failure: unknown
     for (const file of this.#files) {
       const { name, at: fromByte } = file
-      const piece = await this.#readPiece({ name, fromByte, mostBytes: PIECE_BYTES }, signal)
-      if (typeof piece === 'string') throw new MusterError('unreachable', piece)
-      file.at += piece.length
-      count += piece.length
-      // A progress bar returns to the start of its line.
-      const text = file.decoder.decode(piece, { stream: true }).replace(/\r\n?/g, '\n')
-      write(name, printableLines(text))
+      try {
+        const piece = await this.#readPiece({ name, fromByte, mostBytes: PIECE_BYTES }, signal)
+        if (typeof piece === 'string') throw new MusterError('unreachable', piece)
+        file.at += piece.length
+        count += piece.length
+        // A progress bar returns to the start of its line.
+        const text = file.decoder.decode(piece, { stream: true }).replace(/\r\n?/g, '\n')
+        write(name, printableLines(text))
+      } catch (error) {
+        failure ??= error
+      }
     }
+    if (count === 0 && failure !== undefined) throw failure
     return count > 0
   }
 }
@@ -411,7 +444,7 @@ export class RankOutput {
     return more.length > 0
   }
 
-  /** As `OutputTail`, of all places at once. @throws MusterError 'unreachable' when one cannot be read, once the others were */
+  /** As `OutputTail`, of all places at once. @throws MusterError when one cannot be read, once the others were */
   async read(write: (place: RankPlace, name: string, text: string) => void, signal: AbortSignal): Promise<boolean> {
     const sources = [...this.#sources.values()].map((source) => ({ ...source, parts: [] as [string, string][] }))
     const reads = await Promise.allSettled(

@@ -370,7 +370,7 @@ class LaunchWatch {
     if (this.#output?.attempt !== attempt) {
       const keyOf = (bundle: number) => bundleKey(this.#queue.store.id, job, bundle)
       const rank = new RankOutput(
-        ({ bundle, host, files }) => new OutputTail(files, bundleFiles(this.#hosts, host, keyOf(bundle))),
+        ({ bundle, host, files }) => new OutputTail(files, bundleFiles(this.#hosts, host, job, keyOf(bundle))),
       )
       this.#output = { attempt, rank }
     }

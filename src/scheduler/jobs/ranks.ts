@@ -266,6 +266,7 @@ const RANK = `${READ_STAT}rank() {
 const tailFunction = (mostBytes: number): string => `rank() {
   r=$1; shift 3
   for f; do
+    if [ ! -f "$f" ] && { [ -e "$f" ] || [ -L "$f" ]; }; then printf '%s\\n\\n' "$m $k $r other"; fi
     [ -f "$f" ] && n=$(wc -c <"$f") || continue
     if [ "$n" -gt ${mostBytes} ]; then echo "$m $k $r cut"; tail -c ${mostBytes} "$f" | tail -n +2
     else echo "$m $k $r whole"; head -c ${mostBytes} "$f"
@@ -281,6 +282,8 @@ export type RankTail = RankStream & {
   readonly host?: string
   /** There is more before it. */
   readonly isCut: boolean
+  /** Something else is in the place of the file, and is not read. */
+  readonly isOther?: boolean
 }
 
 /** `mostLines`: of all files together, shared out equally; of each file the last ones are kept. */
@@ -302,7 +305,9 @@ export function parseRankTails(
     const bundle = bundleOf(key, host, job, storeId)
     if (bundle === undefined || !/^\d{1,6}$/.test(rank) || !bounds.canHave(bundle, Number(rank))) return []
     const { lines, isCut } = lastLines(part.slice(end + 1), Math.floor(mostLines / parts.length))
-    return [{ rank: Number(rank), host, lines, isCut: isCut || how === 'cut' }]
+    return [
+      { rank: Number(rank), host, lines, isCut: isCut || how === 'cut', ...(how === 'other' ? { isOther: true } : {}) },
+    ]
   })
 }
 

@@ -30,6 +30,8 @@ export const LOG_BYTES = 32 * 1024
 export const LOG_IS_CUT = 3
 /** There are no files of the job any more. */
 export const LOG_IS_GONE = 4
+/** Something else is in the place of one. */
+export const LOG_IS_OTHER = 5
 
 /** What all processes of a host use, 0 to 1 of its cores. */
 export type RealUse = {

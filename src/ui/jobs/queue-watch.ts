@@ -14,6 +14,7 @@ import {
   LOG_BYTES,
   LOG_IS_CUT,
   LOG_IS_GONE,
+  LOG_IS_OTHER,
   type LogView,
   type QueueStatus,
   type QueueView,
@@ -109,6 +110,11 @@ const MOST_BYTES = 64 * 1024
 const READ_MS = 10_000
 
 type ReadEngineLog = JobsPort['readLog']
+const TROUBLES: Readonly<Record<number, string>> = {
+  [LOG_IS_GONE]: 'its files were deleted',
+  [LOG_IS_OTHER]: 'its output is no longer a plain file',
+}
+
 type FinishLog = (trouble?: string, isCut?: boolean) => void
 
 export class LogTail implements Disposable {
@@ -163,9 +169,7 @@ export class LogTail implements Disposable {
 
   #startScript({ host, program }: HostLog, take: (more: string) => void, finish: FinishLog) {
     const running = startScript(this.#work, host, program, take, (end) =>
-      end.kind === 'exit'
-        ? finish(end.code === LOG_IS_GONE ? 'its files were deleted' : undefined, end.code === LOG_IS_CUT)
-        : finish(formatOutcome(end)),
+      end.kind === 'exit' ? finish(TROUBLES[end.code], end.code === LOG_IS_CUT) : finish(formatOutcome(end)),
     )
     return () => running.abandon()
   }

@@ -1,5 +1,6 @@
 /** What `muster job` says about the files of jobs that ended, on hosts that are this machine and share its home. */
-import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -17,6 +18,8 @@ const job = async (...words: readonly string[]) => await runMuster(['job', ...wo
 const files = () => join(directory, '.local', 'state', 'muster', 'jobs')
 /** The queue is beside them. */
 const directories = () => readdirSync(files()).filter((name) => name.includes('-'))
+const where = async (id: string, rank = 0) =>
+  (JSON.parse((await job('show', id, '--json')).output) as { places: { host: string }[] }).places[rank]?.host ?? ''
 const bundles = (id: string) => directories().filter((name) => name.split('-')[1] === id)
 
 it('tells deleted output from none', async () => {
@@ -39,8 +42,6 @@ it('tells deleted output from none', async () => {
     const why = `muster: no output of job ${id} on ${on}: its files were deleted\n`
     return hint ? `${why}muster job clean, and muster job work --keep, delete the files of jobs that ended.\n` : why
   }
-  const where = async (id: string, rank = 0) =>
-    (JSON.parse((await job('show', id, '--json')).output) as { places: { host: string }[] }).places[rank]?.host ?? ''
   for (const id of [one, silent])
     for (const words of [[], ['--follow'], ['--all']])
       expect(await job('logs', id, ...words)).toEqual({
@@ -60,6 +61,30 @@ it('tells deleted output from none', async () => {
   bundles(gang).forEach(remove)
   for (const words of ['--all', '--failed'])
     expect(await job('logs', gang, words)).toEqual({ exitCode: 2, output: '', messages: deleted(gang, 'here,there') })
+})
+
+it('reads nothing in place of output but plain files, and says so', async () => {
+  const { output } = await job('submit', '--', 'echo out; echo err >&2; exit 3')
+  const id = output.trim()
+  await job('work', '--until-empty')
+  const [name = ''] = bundles(id)
+  const replace = (file: string, how: 'link' | 'fifo') => {
+    const path = join(files(), name, file)
+    rmSync(path)
+    if (how === 'link') symlinkSync('/dev/zero', path)
+    else execFileSync('mkfifo', [path])
+  }
+  const why = (what: string) =>
+    expect.stringContaining(`no output of job ${id} from ${what}: it is no longer a plain file\n`)
+  replace('out', 'link')
+  expect(await job('logs', id)).toMatchObject({ exitCode: 2, output: '', messages: why(`out on ${await where(id)}`) })
+  expect((await job('logs', id)).messages).toContain('err\n')
+  expect(await job('logs', id, '--all')).toMatchObject({ exitCode: 0, output: '  0  err\n', messages: why('rank 0') })
+  replace('err', 'fifo')
+  expect(await job('logs', id)).toMatchObject({ exitCode: 2, output: '', messages: why(`out on ${await where(id)}`) })
+  expect(await job('logs', id, '--all')).toMatchObject({ exitCode: 2, output: '', messages: why('rank 0') })
+  expect((await job('logs', id, '--failed')).messages).toContain('it is no longer a plain file')
+  rmSync(join(files(), name), { recursive: true })
 })
 
 it('counts the files of hosts that share a directory once', async () => {
