@@ -252,7 +252,7 @@ export class Ssh2Connection implements Connection {
       try {
         ask((error, channel) => {
           if (isSettled) return void channel?.close()
-          if (error) return fail(remoteText(openFailure(error)), error)
+          if (error) return fail(remoteText(openFailure(error)) || 'the host refused it without a reason', error)
           isSettled = true
           timer[Symbol.dispose]()
           resolve(take(channel))

@@ -7,6 +7,7 @@ import { endpointOf } from '../../support/endpoint.ts'
 import { freePort, type OpenSshServer, startOpenSshServer } from '../../support/openssh-server.ts'
 import { requirement } from '../../support/requirements.ts'
 import { failureOf, openWatchedShell, run, watchedContext } from '../../support/ssh-context.ts'
+import { startInProcessServer } from '../../support/ssh2-server.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const transport = createSsh2Transport()
@@ -97,6 +98,17 @@ describe('servers that do not behave', () => {
       socket.end(`SSH-2.0-Rubbish\r\n${'\u0000\u0000\u0001\u0000'.repeat(400)}`),
     )
     expect((await failureOf(transport.connect(endpoint, watchedContext()))).kind).toBe('unreachable')
+  })
+
+  it('are not left without a reason when they refuse a channel without one', async () => {
+    const { endpoint } = await startInProcessServer(
+      (attempt) => attempt.accept(),
+      (client) => client.on('session', (_accept, reject) => reject()),
+    )
+    const connection = await transport.connect(endpoint(), watchedContext())
+    const { reason } = await failureOf(run(connection, 'true'))
+    expect(reason).toMatch(/^cannot open a command on \S+: the host refused it without a reason$/)
+    connection.close()
   })
 
   it.each([
