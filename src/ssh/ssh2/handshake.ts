@@ -25,6 +25,7 @@ import {
   ignoreAnnouncedHostKeys,
   refinePackets,
   serverVersion,
+  watchDisconnect,
   watchRefusals,
   watchRoundsWithoutPrompts,
 } from './library.ts'
@@ -325,6 +326,10 @@ function run<T>(options: HandshakeOptions<T>, preferred: readonly string[]): Pro
     }
     refinePackets(client)
     ignoreAnnouncedHostKeys(client)
+    watchDisconnect(client, (words) => {
+      if (words !== '') lastError ??= new Error(words)
+      void ended()
+    })
     watchRefusals(client, (methods, isPartial) => {
       refusal = { methods, isPartial }
     })

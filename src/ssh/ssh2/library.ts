@@ -23,6 +23,7 @@ type Protocol = {
   _cipher: Cipher
   _decipher: Decipher
   readonly _handlers: {
+    DISCONNECT(protocol: unknown, reason: number, words: string): unknown
     USERAUTH_FAILURE(protocol: unknown, methods: string[], isPartial: boolean): unknown
     USERAUTH_INFO_REQUEST(protocol: unknown, name: string, instructions: string, prompts: readonly unknown[]): unknown
     GLOBAL_REQUEST(protocol: unknown, name: string, wantsReply: boolean, data: unknown): unknown
@@ -182,6 +183,16 @@ export function watchRefusals(client: Ssh2Client, onRefused: (methods: readonly 
   handlers.USERAUTH_FAILURE = (protocol, methods, isPartial) => {
     onRefused(methods, isPartial)
     return original(protocol, methods, isPartial)
+  }
+}
+
+/** Calls back when the server says that it disconnects, with its words. ssh2 itself then waits until it closes the socket. */
+export function watchDisconnect(client: Ssh2Client, onDisconnect: (words: string) => void) {
+  const handlers = protocolOf(client)._handlers
+  const original = handlers.DISCONNECT
+  handlers.DISCONNECT = (protocol, reason, words) => {
+    original(protocol, reason, words)
+    onDisconnect(words)
   }
 }
 

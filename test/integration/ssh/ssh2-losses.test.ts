@@ -12,10 +12,10 @@ import { waitUntil } from '../../support/wait-until.ts'
 
 const transport = createSsh2Transport()
 
-/** A plain TCP server on loopback; `peers` are the sockets that came. */
-async function listen(onConnection: (socket: Socket) => void) {
+/** A plain TCP server on loopback; `peers` are the sockets that came. `allowHalfOpen`: they stay open when the other end closes. */
+async function listen(onConnection: (socket: Socket) => void, allowHalfOpen = false) {
   const peers: Socket[] = []
-  const server: Server = createServer((socket) => {
+  const server: Server = createServer({ allowHalfOpen }, (socket) => {
     peers.push(socket)
     socket.on('error', () => {}).resume()
     onConnection(socket)
@@ -28,6 +28,16 @@ async function listen(onConnection: (socket: Socket) => void) {
   const { port } = server.address() as AddressInfo
   const endpoint = endpointOf('m1', { address: '127.0.0.1', port, strictHostKeyChecking: 'no' })
   return { endpoint, peers }
+}
+
+/** SSH_MSG_DISCONNECT before any keys (RFC 4253, sections 6 and 11.1). */
+function disconnectPacket(code: number, words: string): Buffer {
+  const numberOf = (value: number) => Buffer.from([0, 0, 0, value])
+  const text = Buffer.from(words)
+  const payload = Buffer.concat([Buffer.from([1]), numberOf(code), numberOf(text.length), text, numberOf(0)])
+  const paddingBytes = 4 + ((8 - ((5 + payload.length + 4) % 8)) % 8)
+  const length = numberOf(1 + payload.length + paddingBytes)
+  return Buffer.concat([length, Buffer.from([paddingBytes]), payload, Buffer.alloc(paddingBytes)])
 }
 
 describe('servers that do not behave', () => {
@@ -73,6 +83,15 @@ describe('servers that do not behave', () => {
     const failure = await failureOf(transport.connect({ ...endpoint, connectTimeoutMs: 2_000 }, watchedContext()))
     expect(failure.phase).toBe('banner')
     expect(failure.reason).toContain('(Hanging_1.0) but did not finish the key exchange')
+  })
+
+  it.each([2, 11])('fail at once when they disconnect and keep the socket open (reason %i)', async (code) => {
+    const hello = Buffer.concat([Buffer.from('SSH-2.0-Full_1.0\r\n'), disconnectPacket(code, 'come\u001b back later')])
+    const { endpoint } = await listen((socket) => socket.write(hello), true)
+    const connecting = transport.connect({ ...endpoint, connectTimeoutMs: 3_600_000 }, watchedContext())
+    const failure = await failureOf(connecting)
+    expect(failure).toMatchObject({ kind: 'unreachable', phase: 'banner' })
+    expect(failure.reason).toMatch(/ broke off the key exchange: come\\x1b back later$/)
   })
 
   it('are distinguished from SSH servers, and what they said is made printable', async () => {
