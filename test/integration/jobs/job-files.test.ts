@@ -27,7 +27,12 @@ it('tells deleted output from none', async () => {
   const submitted = [
     await job('submit', '--', 'echo well'),
     await job('submit', '--', 'true'),
-    await job('submit', ...spread, 'echo rank $RANK; exit 3'),
+    // None fails before both have begun.
+    await job(
+      'submit',
+      ...spread,
+      'echo rank $RANK; : >began.$RANK; until [ -e began.0 ] && [ -e began.1 ]; do sleep 0.02; done; exit 3',
+    ),
   ]
   const [one = '', silent = '', gang = ''] = submitted.map(({ output }) => output.trim())
   await job('work', '--until-empty')
