@@ -86,14 +86,18 @@ export class EchoScreen {
     return this.#columns
   }
 
-  /** Rows that fit and are not wrapped stay as they are. Where wrapped rows go depends on text that is not known here. */
-  resize(columns: number, rows: number): void {
+  /**
+   * Rows that fit and are not wrapped stay as they are. Where wrapped rows go depends on text that is not known here: then nothing
+   * stands, and it returns true.
+   */
+  resize(columns: number, rows: number): boolean {
     // A terminal with fewer rows may drop those below the cursor.
     for (const y of [...this.#rows.keys()]) if (y > this.#y) this.#rows.delete(y)
     const most = Math.min(this.#columns, columns)
     const isWhole = ({ cells, wraps }: Row): boolean => !wraps && cells.length <= most
     const isUnwrapped = this.#beginsLine && this.#x < most && [...this.#rows.values()].every(isWhole)
-    if (!this.#isColumnSure || (columns !== this.#columns && !isUnwrapped)) this.#lose()
+    const isLost = !this.#isColumnSure || (columns !== this.#columns && !isUnwrapped)
+    if (isLost) this.#lose()
     this.#columns = Math.max(2, columns)
     this.#height = Math.max(1, rows)
     this.#leaveMargin()
@@ -101,6 +105,7 @@ export class EchoScreen {
     this.#saved = undefined
     // The most that the screen can hold above the cursor.
     this.#top = this.#y - this.#height + 1
+    return isLost
   }
 
   /** As it is now. */

@@ -77,11 +77,15 @@ export class HostPart {
   #heldBytes = 0
   #bytes = 0
 
-  constructor({ before, columns, isEditing, look }: Omit<PaneFacts, 'isFullScreen'>, promptRows = 0) {
+  constructor(
+    { before, columns, isEditing, look }: Omit<PaneFacts, 'isFullScreen'>,
+    promptRows = 0,
+    earlier: string | undefined = undefined,
+  ) {
     this.before = before
     this.columns = columns
     this.promptRows = promptRows
-    this.typed = new TypedLines(before, columns, isEditing, look)
+    this.typed = new TypedLines(before, columns, isEditing, look, earlier)
   }
 
   /** Its output cannot be told from that of another line. */
@@ -234,6 +238,14 @@ type Editor = {
   promptRows: number | undefined
 }
 
+/** Keys without Enter that a program has read, unless they turn out to be the beginning of the line after them. */
+type EndedKeys = {
+  readonly text: string
+  readonly secrets: readonly string[]
+  /** The line after them. */
+  next: HostPart | undefined
+}
+
 type Typed = { readonly host: string; readonly bytes: Uint8Array }
 
 export class SessionLog {
@@ -246,6 +258,8 @@ export class SessionLog {
   readonly #editors = new Map<string, Editor>()
   /** What is typed where a full-screen program, such as tmux, shows a question for a password. */
   readonly #asked = new Map<string, TypedLines>()
+  /** By host, the last ones. */
+  readonly #ended = new Map<string, EndedKeys>()
   readonly #secrets: string[] = []
   #bytes = 0
 
@@ -263,7 +277,8 @@ export class SessionLog {
       entry.kind === 'typed' ? [...entry.parts.values()].flatMap((part) => part.typed.hidden) : [],
     )
     const asked = [...this.#asked.values()].flatMap((typed) => typed.hidden)
-    return new Set([...this.#secrets, ...kept, ...asked].filter((text) => text !== ''))
+    const ended = [...this.#ended.values()].flatMap((keys) => keys.secrets)
+    return new Set([...this.#secrets, ...kept, ...asked, ...ended].filter((text) => text !== ''))
   }
 
   /** Left out because there were too many. */
@@ -322,7 +337,9 @@ export class SessionLog {
     this.#editors.delete(host)
     const open = this.#open.get(host)
     this.#open.delete(host)
-    if (open !== undefined && !open.part.hasRows) this.#remove(host, open)
+    if (open === undefined || open.part.hasRows) return
+    this.#keepSecrets(open.part.typed)
+    this.#remove(host, open)
   }
 
   /** The host's terminal has another size. */
@@ -371,7 +388,11 @@ export class SessionLog {
       this.#current.set(host, longer)
       return part
     }
-    const part = new HostPart(pane, editor?.promptRows)
+    const ended = this.#ended.get(host)
+    if (ended?.next !== undefined) this.#forgetEnded(host)
+    const earlier = ended?.next === undefined ? ended?.text : undefined
+    const part = new HostPart(pane, editor?.promptRows, earlier)
+    if (ended !== undefined) ended.next ??= part
     if (editor !== undefined && pane.before !== '') editor.rowsBefore = editor.rows
     // Typed where there was no prompt, or after lines whose prompts did not come.
     part.isDoubtful = pane.before === '' || (chain !== undefined && chain.length > 1)
@@ -412,6 +433,8 @@ export class SessionLog {
     const chain = this.#current.get(host)
     if (chain === undefined) return
     for (const { typed } of chain) typed.print(bytes)
+    const ended = this.#ended.get(host)
+    if (ended?.next?.typed.isJoined) this.#join(host, ended.next)
     if (chain.length > 1) for (const each of chain) each.isPending = true
     this.#change(chain[0], () => chain[0].push(bytes))
   }
@@ -468,7 +491,9 @@ export class SessionLog {
   /** Ctrl-C: the line did not run. */
   #cancel(host: string): void {
     const open = this.#open.get(host)
-    if (open !== undefined) this.#giveBack(host, open)
+    if (open === undefined) return
+    this.#keepSecrets(open.part.typed)
+    this.#giveBack(host, open)
   }
 
   /**
@@ -481,12 +506,41 @@ export class SessionLog {
     const { typed, isAhead } = open.part
     const pane = this.#paneOf(host)
     if (pane === undefined || !isEmptyPrompt(pane, typed)) return
-    // It may be a password that a program has read without Enter.
-    for (const { text, state } of typed.lines)
-      if (state !== 'echoed' && state !== 'unseen' && text.length >= SHORTEST_SECRET) this.#keepSecret(text)
+    const secrets = [...typed.lines.filter(mayBeSecret).map(({ text }) => text), ...typed.hidden]
     const [first] = this.#current.get(host) ?? []
     if (isAhead) first?.ahead.splice(first.ahead.indexOf(typed), 1)
     this.#giveBack(host, open)
+    this.#forgetEnded(host)
+    // It may be a password that a program has read without Enter, or be on its way to the line editor, which has not drawn it yet.
+    const [line, ...others] = typed.lines
+    const text = line === undefined || line.isEdited || others.length > 0 ? '' : line.text
+    this.#ended.set(host, { text, secrets, next: undefined })
+  }
+
+  /** They are not the beginning of a line. */
+  #forgetEnded(host: string): void {
+    const ended = this.#ended.get(host)
+    this.#ended.delete(host)
+    for (const secret of ended?.secrets ?? []) this.#keepSecret(secret)
+  }
+
+  /** The keys before this line are its beginning: other hosts may have had them as one line at once. */
+  #join(host: string, part: HostPart): void {
+    this.#ended.delete(host)
+    if (!part.typed.isEntered) return
+    const own = this.#entries.find((entry) => entry.kind === 'typed' && entry.parts.get(host) === part)
+    const isSame = (entry: SessionEntry): boolean =>
+      entry.kind === 'typed' &&
+      entry !== own &&
+      entry.atMs === own?.atMs &&
+      [...entry.parts.values()].some((each) => each.typed.isEntered && textOf(each) === textOf(part))
+    const same = this.#entries.find(isSame)
+    if (own?.kind !== 'typed' || same?.kind !== 'typed' || same.parts.has(host)) return
+    const entries = this.#entries.filter((entry) => entry !== own)
+    const merged = { ...same, parts: new Map([...same.parts, [host, part]]) }
+    const rest = new Map([...own.parts].filter(([name]) => name !== host))
+    this.#entries = entries.map((entry) => (entry === same ? merged : entry))
+    if (rest.size > 0) this.#entries.push({ ...own, parts: rest })
   }
 
   /** What was typed is no line: what the host printed meanwhile follows the line before it. */
@@ -511,7 +565,6 @@ export class SessionLog {
 
   #forgetPart(host: string, part: HostPart): void {
     this.#bytes -= part.size
-    this.#keepSecrets(part.typed)
     if (this.#open.get(host)?.part === part) this.#open.delete(host)
     const others = this.#current.get(host)?.filter((each) => each !== part) ?? []
     if (!isFilled(others)) return void this.#current.delete(host)
@@ -565,11 +618,19 @@ export class SessionLog {
     const dropped = this.#entries.splice(0, Math.max(1, Math.floor(this.#entries.length / 10)))
     this.#droppedEntries += dropped.length
     for (const entry of dropped)
-      if (entry.kind === 'typed') for (const [host, part] of entry.parts) this.#forgetPart(host, part)
+      if (entry.kind === 'typed') {
+        for (const [host, part] of entry.parts) {
+          this.#keepSecrets(part.typed)
+          this.#forgetPart(host, part)
+        }
+      }
   }
 }
 
 const isFilled = <T>(items: readonly T[]): items is readonly [T, ...T[]] => items.length > 0
+
+const mayBeSecret = ({ text, state }: TypedLines['lines'][number]): boolean =>
+  state !== 'echoed' && state !== 'unseen' && text.length >= SHORTEST_SECRET
 
 const newEditor = (): Editor => ({
   end: new Uint8Array(),

@@ -11,7 +11,7 @@ export type TypedState =
   | 'echoed'
   /** The host has answered and not shown it. */
   | 'hidden'
-  /** A line editor has it, as part of a paste of which it has shown other lines: it is no answer to a question, and no password. */
+  /** A line editor has it, and has shown other lines of its paste, or its beginning before a change of size: it is no password. */
   | 'unseen'
   /** The host has not answered. */
   | 'silent'
@@ -32,13 +32,15 @@ type Line = {
   drawn: string | undefined
   /** A line editor has it, as part of a paste that it has drawn at least partly. */
   isInEditor: boolean
+  /** A line editor had shown the beginning of it when the terminal got another size, and with it what stands where became unknown. */
+  isInterrupted: boolean
   /** A line editor has read it as part of a paste: what is printed then is no echo. */
   isRead: boolean
 }
 
 const newLine = (): Line => ({
   ...{ text: '', plain: '', isEdited: false, echoed: undefined, settled: undefined, row: 0 },
-  ...{ drawn: undefined, isInEditor: false, isRead: false },
+  ...{ drawn: undefined, isInEditor: false, isInterrupted: false, isRead: false },
 })
 
 /** A paste of several rows that a line editor may draw. */
@@ -71,6 +73,8 @@ export const IS_PROMPT = /[$#%>❯➜»λ]$/u
 /** Shown for a password instead of its characters. */
 const IS_MASK = /^([^\p{L}\p{N}])\1*$/u
 const ONE_CHARACTER = /^(.)\1+$/u
+/** Shown of a line before its end; a program that hides what is typed may show one character for a moment. */
+const SHORTEST_BEGINNING = 2
 /** Shorter secrets would hide half of the report: they are hidden as whole words, and only where they were typed. */
 export const SHORTEST_SECRET = 4
 /** How a terminal shows keys like Esc and the arrows while no line editor reads them. */
@@ -78,6 +82,7 @@ const SHOWN_KEYS = /\^(?:\[[[O][A-D]|[@-_])/g
 
 /** What may precede an echo: typed blanks, or the prompt of a shell that prints the line again, which may stay where it was. */
 const PROMPT = /^(?:.*[$#%>❯➜»λ])? *$/u
+const PROMPT_BEFORE = /^(?:.*?[$#%>❯➜»λ] )? */u
 
 /** How a line editor says that it has read a line. */
 export const EDITOR_STOPS = '\x1b[?2004l'
@@ -138,12 +143,22 @@ export class TypedLines {
   /** Until the line editor has read it. */
   #paste: Paste | undefined
   #isPasteAlone = false
+  /** Typed right before: a program has read it, or it is the beginning of this line, and its echo is on its way. */
+  #earlier: string
+  #isJoined = false
 
   /**
    * `before`: the text left of the cursor; `columns`: of the host's terminal; `isEditing`: a line editor reads the keys; without
-   * `look`, all text there is seen.
+   * `look`, all text there is seen. `earlier`: typed right before, may be the beginning of this line.
    */
-  constructor(before: string, columns: number, isEditing = false, look: Look = { ...PLAIN_LOOK, seen: before }) {
+  constructor(
+    before: string,
+    columns: number,
+    isEditing = false,
+    look: Look = { ...PLAIN_LOOK, seen: before },
+    earlier = '',
+  ) {
+    this.#earlier = isEditing ? earlier : ''
     this.asksSecret = asksSecret(before, look.seen)
     this.#before = before
     this.#isAtPrompt = before !== ''
@@ -165,6 +180,11 @@ export class TypedLines {
   /** A line editor has read a paste of several rows, and nothing but its echo was printed before that. */
   get isPasteAlone(): boolean {
     return this.#isPasteAlone
+  }
+
+  /** What was typed right before turned out to be its beginning. */
+  get isJoined(): boolean {
+    return this.#isJoined
   }
 
   /** How often Enter was typed. */
@@ -251,15 +271,26 @@ export class TypedLines {
 
   /** The host's terminal has another size. */
   resize(columns: number, rows: number): void {
-    this.#echo?.screen.resize(columns, rows)
+    const screen = this.#echo?.screen
+    const shown = screen?.text ?? ''
+    const [first] = this.#lines
+    if (screen?.resize(columns, rows) && first !== undefined) first.isInterrupted ||= this.#begins(first, shown)
     // It is drawn again.
     if (this.#paste !== undefined && !this.isEntered) this.#examinedBytes = 0
+  }
+
+  /** Whether a line editor shows the beginning of the line, and nothing else. */
+  #begins({ plain }: Line, shown: string): boolean {
+    if (!this.#isEditing || this.asksSecret) return false
+    const beginning = shown.slice(PROMPT_BEFORE.exec(shown)?.[0].length ?? 0)
+    return beginning.length >= SHORTEST_BEGINNING && plain.trimStart().startsWith(beginning)
   }
 
   /** No more output comes: what only finds echoes is given up, since thousands of these are kept. */
   finish(): void {
     this.#echo = undefined
     this.#paste = undefined
+    this.#earlier = ''
     this.#unfinished = ''
   }
 
@@ -349,6 +380,7 @@ export class TypedLines {
 
   /** `shown`: the line of the cursor, without what stood there before the first key; it ends with this row. */
   #match(screen: EchoScreen, shown: string, isEnd = false): void {
+    if (this.#earlier !== '') this.#join(shown)
     for (const line of this.#lines) {
       if (isEnd && this.isEntered && line.row === screen.row && isOpen(line) && !this.#isEcho(line, shown))
         line.echoed = line.settled
@@ -361,6 +393,19 @@ export class TypedLines {
       const isOver = isEnd && (this.#isShell || !this.#isAtPrompt || line.plain.length < SHORTEST_SECRET)
       if (isOver && isShown(line)) line.settled = line.echoed
     }
+  }
+
+  /** A line editor shows what was typed right before and this line as one. */
+  #join(shown: string): void {
+    const [first] = this.#lines
+    if (first === undefined || first.isEdited || first.plain.trim() === '' || this.#isHidden) return
+    const whole = this.#earlier + first.plain
+    if (!standsAtStart(whole.trim(), shown)) return
+    first.text = whole
+    first.plain = whole
+    first.settled = undefined
+    this.#earlier = ''
+    this.#isJoined = true
   }
 
   /** After Enter: an echo that a program has erased from the row where it was found is none. */
@@ -416,7 +461,8 @@ export class TypedLines {
   #stateOf(line: Line, index: number): TypedState {
     if (line.drawn === line.text) return 'echoed'
     const state = this.#stateAlone(line, index)
-    return state === 'hidden' && line.isInEditor ? 'unseen' : state
+    const isInEditor = line.isInEditor || (line.isInterrupted && !line.isEdited)
+    return state === 'hidden' && isInEditor ? 'unseen' : state
   }
 
   /** As if it were not part of a paste. */

@@ -123,6 +123,8 @@ describe.skipIf(!canRun)('a session report', () => {
     await using console = await openConsole({ in: lab, args: ['--hosts', lab.hostsFile], environment, size: [120, 40] })
     await console.expectReady()
     await console.type('seq 200; echo long{1..60}\r')
+    // Beside half a row of output, what is typed without an echo may answer a question.
+    await console.expectOnAll(lab.names, () => /long60$/m)
     await console.expectPrompts()
     const changes: readonly (() => Promise<unknown>)[] = [
       () => console.leader('z'),

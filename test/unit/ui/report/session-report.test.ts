@@ -456,6 +456,42 @@ describe('keys that a program reads without Enter', () => {
     expect(titlesOf((await test.report()).markdown)).toEqual(['` sleep 1 `', '` echo next `'])
   })
 
+  it.each([
+    ['has not drawn yet', (host: string) => `\x1b[?2004h${host}# `],
+    ['draws again after a change of size', (host: string) => `echo\x1b[?2004h${host}# echo \r\x1b[K\r${host}# `],
+  ])('are told from the beginning of a line that a line editor %s', async (_, prompt) => {
+    const test = harness()
+    await test.prompts()
+    test.type('sleep 1\r')
+    await each(test, () => 'sleep 1\r\n\x1b[?2004l\r')
+    test.type('echo half')
+    await test.print('m1', '\x1b[?2004hm1# echo half')
+    for (const host of ['m2', 'm3']) await test.print(host, prompt(host))
+    for (const key of ['\x1dz', '\x1dz', '-way', '-done', '\r']) test.type(key)
+    await test.print('m1', '-way-done')
+    for (const host of ['m2', 'm3']) await test.print(host, 'echo half-way-done')
+    await each(test, (host) => `\r\n\x1b[?2004l\rhalf-way-done\r\n\x1b[?2004h${host}# `)
+    const { markdown } = await test.report()
+    expect(titlesOf(markdown)).toEqual(['` sleep 1 `', '` echo half-way-done `'])
+    expect(markdown).toContain('**m\\[2-3\\] (2)**\n\n```\nhalf-way-done\n```')
+    expect(markdown).not.toContain('not shown')
+  })
+
+  it('are hidden where a program has read them, even if the same is the beginning of a line on another host', async () => {
+    const test = harness()
+    await test.prompts()
+    test.type('read -sn8 x\r')
+    await each(test, () => 'read -sn8 x\r\n\x1b[?2004l\r')
+    test.type('hunter22')
+    await each(test, (host) => `\x1b[?2004h${host}# `)
+    test.type('true\r')
+    for (const host of ['m1', 'm2']) await test.print(host, `true\r\n\x1b[?2004l\r\x1b[?2004h${host}# `)
+    await test.print('m3', 'hunter22true\r\n\x1b[?2004l\rhunter22true: not found\r\n\x1b[?2004hm3# ')
+    const { markdown, html } = await test.report()
+    expect(markdown + html).not.toContain('hunter2')
+    expect(titlesOf(markdown)).toContain('` true `')
+  })
+
   it('are hidden where they may be a password, even where another host shows them', async () => {
     const test = harness()
     await test.prompts()
@@ -766,6 +802,27 @@ describe('after a change of size', () => {
     const { markdown, html } = await made.report()
     for (const text of [markdown, html]) expect(text).not.toMatch(/early|late/)
     expect(titlesOf(markdown)?.at(-1)).toBe('` uname -n `')
+  })
+
+  it('hides a line that was lost in it on one host there alone', async () => {
+    const made = harness()
+    const { type, print, console } = made
+    await made.prompts()
+    await made.run('cat words', () => 'some words of the file\r\n')
+    const prompt = `[root@m1 ${'long/'.repeat(10)}]# `
+    type('true\r')
+    await print('m1', `true\r\n\x1b[?2004l\r\x1b[?2004h${prompt}`)
+    for (const host of ['m2', 'm3']) await print(host, `true\r\n\x1b[?2004l\r\x1b[?2004h${host}# `)
+    type('cat some file\r')
+    for (const host of all) await print(host, 'cat so')
+    console.resize(40, 20)
+    console.resize(120, 40)
+    for (const host of all) await print(host, `me file\r\n\x1b[?2004l\rdone\r\n\x1b[?2004h${host}# `)
+    await made.run('cat words', () => 'some words of the file\r\n')
+    const { markdown } = await made.report()
+    expect(titlesOf(markdown)).toEqual(['` cat words `', '` true `', '` cat some file `', '` cat words `'])
+    expect(markdown.match(/some words of the file/g)).toHaveLength(2)
+    expect(markdown).not.toContain('not shown')
   })
 
   it.each(sizes)('has no password whose characters are erased one by one: %s', async (_, resize) => {

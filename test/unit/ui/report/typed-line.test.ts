@@ -447,6 +447,24 @@ describe('a question for a password', () => {
   })
 })
 
+it.each([
+  ['unseen', 'its beginning', '$ ', 'cat fi'],
+  ['unseen', 'its beginning after the prompt, which is drawn again', '$ ', '\r\x1b[K\r$ cat fi'],
+  ['hidden', 'nothing', '$ ', ''],
+  ['hidden', 'one character', '$ ', 'c'],
+  ['hidden', 'stars', '$ ', '***'],
+  ['hidden', 'other text', '$ ', 'cart'],
+  ['hidden', 'its beginning after a question for a password', 'Password: ', 'cat fi'],
+  ['hidden', 'its beginning where no line editor reads', 'Give: ', 'cat fi'],
+])('is %s where a terminal that gets another size showed %s', (state, _, before, shown) => {
+  const typed = new TypedLines(before, 80, before !== 'Give: ')
+  typed.type(Buffer.from('cat file\r'), 0)
+  typed.print(Buffer.from(shown))
+  typed.resize(before.length, 24)
+  typed.print(Buffer.from('le\r\nanswer\r\n'))
+  expect(typed.lines.map((line) => line.state)).toEqual([state])
+})
+
 it('takes hostile output without an end', () => {
   const typed = new TypedLines('$ ', 80)
   typed.type(Buffer.from('ls\r'), 0)
