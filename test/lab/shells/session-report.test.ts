@@ -124,7 +124,7 @@ describe.skipIf(!canRun)('a session report', () => {
     await console.expectReady()
     await console.type('seq 200; echo long{1..60}\r')
     // Beside half a row of output, what is typed without an echo may answer a question.
-    await console.expectOnAll(lab.names, () => /long60$/m)
+    await console.expectOnAll(lab.names, () => /ng60$/m)
     await console.expectPrompts()
     const changes: readonly (() => Promise<unknown>)[] = [
       () => console.leader('z'),
