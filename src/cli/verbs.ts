@@ -404,7 +404,7 @@ export const VERBS: VerbTable = {
         entry.name,
         reads(
           entry.summary,
-          QUEUE,
+          ['inventory', 'exclude'],
           () => import('./plan/plan.ts').then(({ planVerb }) => planVerb(entry)),
           printed(() => import('./schemas/plan.ts'), 'plan'),
         ),

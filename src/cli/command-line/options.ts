@@ -1,4 +1,4 @@
-/** The options that verbs share. All are accepted everywhere; a verb's help lists those of its groups (`takes` in `verbs.ts`). */
+/** The options that verbs share. All are parsed everywhere; a verb's help lists those of its groups (`takes` in `verbs.ts`), and what would have no effect is refused. */
 import { type Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -174,7 +174,11 @@ export function refuseEmptyPaths(command: Command): void {
 }
 
 /** @throws MusterError `usage` for an option that would promise what the verb does not do. */
-export function refuseIneffective(command: Command, { effect, output, changesWith = [] }: Verb, shown: string): void {
+export function refuseIneffective(
+  command: Command,
+  { effect, output, takes, changesWith = [] }: Verb,
+  shown: string,
+): void {
   const options = command.optsWithGlobals<GlobalOptions & Record<string, unknown>>()
   const isReading =
     effect === 'reads' && changesWith.every((name) => [undefined, false].includes(options[name] as never))
@@ -186,6 +190,8 @@ export function refuseIneffective(command: Command, { effect, output, changesWit
         ? { hint: 'The environment sets MUSTER_DRY_RUN.' }
         : {},
     )
+  if (options.exclude !== undefined && !takes.includes('exclude') && !declares(command, '--exclude'))
+    throw new MusterError('usage', `${shown} has no --exclude: nothing was done`)
   if ((options.json || options.jsonFields !== undefined) && output === undefined)
     throw new MusterError('usage', `${shown} has no --json`)
   if (options.timeout !== undefined && effect === 'console') throw new MusterError('usage', `${shown} has no --timeout`)

@@ -546,6 +546,21 @@ test.each([
   expect(store.list([], 9)).toHaveLength(1)
 })
 
+test.each([
+  ['submit', '--exclude', 'there', '--', 'true'],
+  ['clean', '--exclude', 'there', '--older-than', '0'],
+  ['list', '--exclude', 'there'],
+])('refuses to leave out hosts where it would not: job %s', async (verb, ...args) => {
+  const { exitCode, output, messages } = await job([verb, ...args])
+  expect([exitCode, output, messages]).toEqual([
+    2,
+    '',
+    `muster: \`muster job ${verb}\` has no --exclude: nothing was done\n`,
+  ])
+  using store = openStore()
+  expect(store.list([], 9)).toEqual([])
+})
+
 test('submit names its own option where one of Slurm is given', async () => {
   const { messages } = await job(['submit', '--time', '10:00', '--', 'true'])
   expect(messages).toBe('muster: --time is an option of Slurm: use --limit, in seconds\n')
