@@ -385,7 +385,11 @@ export class ConsoleDriver implements AsyncDisposable {
   /** Ends what still runs and removes what the driver made. */
   async close(): Promise<void> {
     if (this.#ending === undefined) {
-      process.kill(this.pid, 'SIGKILL')
+      try {
+        process.kill(this.pid, 'SIGKILL')
+      } catch {
+        // It has just ended.
+      }
       await this.#wait(() => this.#ending !== undefined, DEADLINE_MS, true)
     }
     this.#observer.close()

@@ -130,12 +130,11 @@ export const pasteDialog =
         const lost = hosts.filter((host) => !isLive(host))
         const live = hosts.filter(isLive)
         const asTyped = live.filter((host) => !isBracketed(host))
-        const isMixed = lines.length > 1 && asTyped.length > 0 && asTyped.length < live.length
+        const isTyped = lines.length > 1 && asTyped.length > 0
+        const onSome = asTyped.length < live.length ? ` on ${foldHostSet(asTyped)}` : ''
         const remarks: readonly DialogLine[] = [
-          ...(isComposed ? [AS_PASTE] : []),
-          ...(isMixed
-            ? [{ text: `as if typed on ${foldHostSet(asTyped)} ${AS_TYPED}`, tone: 'warning' } as const]
-            : []),
+          ...(isComposed && asTyped.length < live.length ? [AS_PASTE] : []),
+          ...(isTyped ? [{ text: `as if typed${onSome} ${AS_TYPED}`, tone: 'warning' } as const] : []),
           ...(lost.length > 0
             ? [{ text: `not to ${foldHostSet(lost)}: lost since this was opened`, tone: 'warning' } as const]
             : []),
