@@ -56,6 +56,7 @@ import {
 import { pollUsage } from './poll-usage.ts'
 import { freeOf, whyWaiting } from './why-waiting.ts'
 
+/** Jobs that are changed before the console gets its turn. */
 const CHUNK = 200
 const NOT_THE_SAME = 'the queue was moved or replaced meanwhile, so these jobs were not changed'
 const MOST_GROUPS = 200

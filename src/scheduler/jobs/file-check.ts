@@ -47,7 +47,7 @@ export function placeOf(path: string): string | undefined {
   return facts && keyOf(facts)
 }
 
-const keyOf = ({ dev, ino }: Stats): string => `${dev} ${ino}`
+export const keyOf = ({ dev, ino }: Stats): string => `${dev} ${ino}`
 
 /** Call it when SQLite has opened the file, and dispose of it when SQLite has closed it. */
 export function noteOpened(path: string): Disposable {

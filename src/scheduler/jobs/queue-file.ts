@@ -16,7 +16,7 @@ import { foreignFile, makeOwnDirectories, notOwn } from '../../base/foreign-plac
 import { isRunning } from '../../base/processes.ts'
 import { watchDirectory } from '../../base/watch-directory.ts'
 import { type BrokenRow, brokenRow, DAMAGED_HINT, damaged, damagedFile, damagedRow, type RowName } from './damage.ts'
-import { fileDamage, logOf, noteOpened, placeOf } from './file-check.ts'
+import { fileDamage, keyOf, logOf, noteOpened, placeOf } from './file-check.ts'
 
 export type SqlRow = Readonly<Record<string, SQLOutputValue>>
 
@@ -92,7 +92,7 @@ export class QueueFile implements Disposable {
     this.#opened[Symbol.dispose]()
   }
 
-  /** It was moved or deleted, so nobody would find what is written to it now; or replaced, so nothing read before holds. */
+  /** It was moved or deleted: nobody would find what is written to it. Or it was replaced: what was read before is no longer true. */
   get isAway(): boolean {
     if (this.#isMoved) return true
     try {
@@ -140,7 +140,7 @@ export class QueueFile implements Disposable {
    */
   #requireNotOverwritten(): void {
     const file = this.#place === undefined ? undefined : statSync(this.path, { throwIfNoEntry: false })
-    if (file === undefined || `${file.dev} ${file.ino}` !== this.#place) return
+    if (file === undefined || keyOf(file) !== this.#place) return
     const facts = `${file.size} ${file.mtimeMs}`
     const before = this.#stored
     if (before?.facts === facts) return

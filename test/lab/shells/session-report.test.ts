@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openConsole } from '../../support/console-driver.ts'
+import { type ConsoleDriver, openConsole } from '../../support/console-driver.ts'
 import { requirement } from '../../support/requirements.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
 
@@ -117,6 +117,14 @@ describe.skipIf(!canRun)('a session report', () => {
     }
   })
 
+  /** Writes it, and returns its text in each format. */
+  const reportsOf = async (console: ConsoleDriver, folder: string): Promise<readonly string[]> => {
+    await console.leader('e')
+    await console.expectScreen(/report copied, and written: /)
+    const reports = join(folder, 'muster/reports')
+    return readdirSync(reports).map((name) => readFileSync(join(reports, name), 'utf8'))
+  }
+
   it('has the lines that are typed after panes have changed their sizes, but no password', async () => {
     const folder = mkdtempSync(join(state, 'sizes-'))
     const environment = { XDG_STATE_HOME: folder }
@@ -152,11 +160,7 @@ describe.skipIf(!canRun)('a session report', () => {
     await console.type('date +%Y\r')
     await console.expectOn('m1', /^20\d\d$/m)
     await console.expectPrompts()
-    await console.leader('e')
-    await console.expectScreen(/report copied, and written: /)
-    const reports = join(folder, 'muster/reports')
-    for (const name of readdirSync(reports)) {
-      const text = readFileSync(join(reports, name), 'utf8')
+    for (const text of await reportsOf(console, folder)) {
       for (const index of changes.keys()) expect(text).toContain(`echo half${index}-done; uname -n`)
       expect(text).toContain('date +%Y')
       expect(text).not.toContain('hunter2')
@@ -193,11 +197,7 @@ describe.skipIf(!canRun)('a session report', () => {
     await console.type('\x13')
     await console.type('\r')
     await console.expectPrompts()
-    await console.leader('e')
-    await console.expectScreen(/report copied, and written: /)
-    const reports = join(folder, 'muster/reports')
-    for (const name of readdirSync(reports)) {
-      const text = readFileSync(join(reports, name), 'utf8')
+    for (const text of await reportsOf(console, folder)) {
       expect(text).not.toContain('hunter2')
       // The passwords, and what was read of them.
       expect(text.match(/typed without echo/g)).toHaveLength(2)
