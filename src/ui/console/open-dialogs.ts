@@ -84,19 +84,20 @@ export function openGroups(app: ConsoleApp): void {
   )
 }
 
-/** Enter alone undoes the last closing. */
+/** Enter alone undoes the last closing, or opens what is new in hosts.yaml. */
 export function openAddHost(app: ConsoleApp): void {
   const closed = foldHostSet(app.lastClosed.map(({ host }) => host))
   const offered = foldHostSet(app.offered.filter((host) => !app.state.hosts.has(host)))
+  // What was closed last comes before what is new: both cannot be what Enter alone opens.
+  const alone = closed === '' ? offered : closed
   app.openDialog(
     promptDialog({
       id: 'add-host',
       title: 'Add hosts',
       label: 'Host:',
       submitTitle: 'connect',
-      // What was closed last comes before what is new: both cannot be what Enter alone opens.
-      ...(closed === '' ? { initial: offered } : { fallback: closed }),
-      emptyHelp: closed === '' ? [] : [{ text: `Enter alone opens ${closed} again.` }],
+      ...(alone === '' ? {} : { fallback: alone }),
+      emptyHelp: alone === '' ? [] : [{ text: `Enter alone opens ${alone}${closed === '' ? '' : ' again'}.` }],
       help: [
         ...(closed === '' || offered === '' ? [] : [{ text: `Newly declared: ${offered}` }]),
         { text: 'm9   gpu[05-08]   root@10.0.0.7:2222', tone: 'muted' },

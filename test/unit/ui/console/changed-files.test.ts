@@ -181,7 +181,7 @@ describe('hosts.yaml read again', () => {
       'a.yaml: m9 is new: Ctrl-] + connects; m8 was removed; m1 is declared again',
     )
     type('\x1d+')
-    expect(console.state.mode).toMatchObject({ dialog: { input: { text: 'm9' } } })
+    expect(console.state.mode).toMatchObject({ dialog: { input: { placeholder: 'm9' } } })
   })
 
   it('offers new hosts, takes its groups, and closes nothing', () => {
@@ -197,7 +197,10 @@ describe('hosts.yaml read again', () => {
     expect([...console.state.hosts.keys()]).toEqual(['m1', 'm2'])
     expect(console.state.groups).toEqual(groups)
     type('\x1d+')
-    expect(console.state.mode).toMatchObject({ kind: 'dialog', dialog: { id: 'add-host', input: { text: 'm[8-9]' } } })
+    expect(console.state.mode).toMatchObject({
+      kind: 'dialog',
+      dialog: { id: 'add-host', input: { placeholder: 'm[8-9]' } },
+    })
     const same = { hosts: ['m1'], groups, sections: [new Map([['trust', { hosts: ['m1'] }]])] }
     expect(takeDeclared(console, 'a.yaml', same, structuredClone(same))).toBeUndefined()
     expect(takeDeclared(console, 'a.yaml', { ...same, sections: [new Map()] }, same)).toBe(

@@ -142,7 +142,12 @@ describe('closing a host', () => {
     const harness = createConsoleHarness({ hosts: HOSTS })
     harness.console.offered = ['m8']
     harness.type(`${LEADER}+`)
-    expect(view(harness)?.input?.text).toBe('m8')
+    expect([view(harness)?.input?.placeholder, text(harness)]).toEqual([
+      'm8',
+      expect.stringContaining('Enter alone opens m8.'),
+    ])
+    harness.type('m9')
+    expect(view(harness)?.input?.text).toBe('m9')
     harness.type('\x1b')
     harness.type(`${LEADER}x`)
     harness.type('y')
