@@ -169,8 +169,8 @@ export class ConsoleApp implements PageContext, Disposable {
   offered: readonly string[] = []
   /** What hosts.yaml said of hosts when they were connected, or at the start, where it has changed since. */
   readonly declaredBefore = new Map<string, unknown>()
-  /** Composed or pasted text that was not sent. */
-  pendingPaste: Draft | undefined
+  /** Composed or pasted texts that were not sent, the last one at the end. */
+  drafts: readonly Draft[] = []
   readonly #owned = new DisposableStore()
   readonly #feeder: Feeder
   readonly #autoClose: AutoClose
@@ -507,9 +507,14 @@ export class ConsoleApp implements PageContext, Disposable {
     return joined.map((host) => ({ host, reason: 'it got no keys when the hosts were named' }))
   }
 
+  /** Its program asked for pastes in brackets. */
+  isBracketed(host: string): boolean {
+    return this.views.screen(host)?.modes.isBracketedPaste ?? false
+  }
+
   /** Sends text as a paste: bracketed where the remote program asked for it. */
   paste(text: string, hosts: readonly string[], skipped?: WriteReport['skipped']): void {
-    const groups = Map.groupBy(hosts, (host) => this.views.screen(host)?.modes.isBracketedPaste ?? false)
+    const groups = Map.groupBy(hosts, (host) => this.isBracketed(host))
     this.sendEach(
       [...groups].map(([isBracketedPaste, members]) => ({
         hosts: members,

@@ -515,7 +515,9 @@ export class InputRouter {
     const hosts = receiverList(app.state)
     if (hosts.length === 0) return app.sendTo([], new Uint8Array())
     const lines = text.replace(/\r\n?/g, '\n').split('\n').length
-    if (lines > 1 && hosts.length > 1) return openPaste(app, { text, isComposed: false })
+    // One shell that takes it as a paste shows it, and waits for Enter.
+    const isReviewed = lines > 1 && (hosts.length > 1 || hosts.some((host) => !app.isBracketed(host)))
+    if (isReviewed) return openPaste(app, { text, isComposed: false })
     app.paste(text, hosts)
   }
 }

@@ -23,7 +23,7 @@ import { focusedHosts, liveReceivers, PAGE_TABS, receiverList, selectHosts, titl
 import { pageKeys } from '../tabs/page-keys.ts'
 import { panelKeys } from '../work-views/panel.ts'
 import { completeWorkLine } from '../work-views/work-questions.ts'
-import type { ConsoleApp } from './console-app.ts'
+import type { ConsoleApp, Draft } from './console-app.ts'
 import { findHelp, helpLines, helpSections, wrapHelp } from './help.ts'
 import { handleTableKey } from './table-keys.ts'
 
@@ -238,24 +238,34 @@ export const openNoSearch = (app: ConsoleApp): void =>
 const noPrompt = (prompt: Pick<PromptOptions, 'id' | 'title' | 'label' | 'help'>): DialogFactory =>
   promptDialog({ ...prompt, fallback: '', submitTitle: 'close', isRemembered: () => false, onSubmit: () => {} })
 
+const NEW_TEXT: Draft = { text: '', isComposed: true }
+
 /** Text to review: given, or kept from the last time. */
-export function openPaste(app: ConsoleApp, draft = app.pendingPaste ?? { text: '', isComposed: true }): void {
+export function openPaste(app: ConsoleApp, draft = app.drafts.at(-1) ?? NEW_TEXT): void {
   const live = liveReceivers(app.state)
   // Without any, the notice after sending says why.
   const hosts = live.length === 0 ? receiverList(app.state) : live
+  const others = app.drafts.filter((kept) => kept !== draft)
+  /** In place of the draft. */
+  const kept = (text: string): readonly Draft[] => (text === '' ? [] : [{ ...draft, text }])
   app.openDialog(
     pasteDialog({
       ...draft,
       hosts,
       isLive: (host) => live.length === 0 || liveReceivers(app.state).includes(host),
-      isBracketed: (host) => app.views.screen(host)?.modes.isBracketedPaste ?? false,
+      isBracketed: (host) => app.isBracketed(host),
       onSend: (reviewed) => {
-        app.pendingPaste = undefined
+        app.drafts = others
         app.paste(reviewed, hosts, app.joinedSince(hosts))
       },
-      onDiscard: (kept) => {
-        app.pendingPaste = kept === '' ? undefined : { ...draft, text: kept }
-        if (kept !== '') app.notice(`not sent; ${commandLabel(app.state, 'paste')} opens the text again`)
+      onClosed: (text) => {
+        app.drafts = [...others, ...kept(text)]
+        if (text !== '') app.notice(`not sent; ${commandLabel(app.state, 'paste')} opens the text again`)
+      },
+      others: others.length,
+      onOther: (text) => {
+        app.drafts = [...kept(text), ...others]
+        openPaste(app)
       },
     }),
   )

@@ -4,7 +4,7 @@
  */
 import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
-import { ASCII, segmenter, textWidth } from '../../base/text-width.ts'
+import { ASCII, segmenter, textWidth, wrapText } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { closeOnce, type DialogFactory, type DialogLine, editLine, isCancelKey, type Line } from './dialog.ts'
 
@@ -19,8 +19,12 @@ export type PasteOptions = {
   /** Its program asked for pastes in brackets. */
   isBracketed(host: string): boolean
   onSend(text: string): void
-  /** `text` is what was there, so that it can be opened again. */
-  onDiscard(text: string): void
+  /** It was not sent. `text` is what is kept of it, so that it can be opened again. */
+  onClosed(text: string): void
+  /** Texts that were kept before; 0: none. */
+  readonly others: number
+  /** Keeps this text and shows the one before it. */
+  onOther(text: string): void
 }
 
 const SHOWN_TAB = '→   '
@@ -61,9 +65,21 @@ const AS_PASTE: DialogLine = { text: 'Sent as a paste: most shells run it only a
 const AS_TYPED = '(no bracketed paste): a shell runs each line at once'
 /** Of the dialog: its frame, the mark of the selected row, a column at the right, and the cursor. */
 const BESIDE_TEXT = 7
+/** Of the dialog: its frame and the margins of text to read. */
+const BESIDE_REMARK = 6
 
 export const pasteDialog =
-  ({ text: given, isComposed, hosts, isLive, isBracketed, onSend, onDiscard }: PasteOptions): DialogFactory =>
+  ({
+    text: given,
+    isComposed,
+    hosts,
+    isLive,
+    isBracketed,
+    onSend,
+    onClosed,
+    others,
+    onOther,
+  }: PasteOptions): DialogFactory =>
   ({ onClose, onChange }) => {
     let lines = given.replace(/\r\n?/g, '\n').split('\n')
     let row = lines.length - 1
@@ -126,19 +142,27 @@ export const pasteDialog =
     return {
       view(room) {
         const width = String(lines.length).length
-        columns = Math.max(1, Math.min(DIALOG_COLUMNS, room.columns - 2) - BESIDE_TEXT - width - ' │ '.length)
+        const outer = Math.min(DIALOG_COLUMNS, room.columns - 2)
+        columns = Math.max(1, outer - BESIDE_TEXT - width - ' │ '.length)
         const lost = hosts.filter((host) => !isLive(host))
         const live = hosts.filter(isLive)
         const asTyped = live.filter((host) => !isBracketed(host))
         const isTyped = lines.length > 1 && asTyped.length > 0
         const onSome = asTyped.length < live.length ? ` on ${foldHostSet(asTyped)}` : ''
-        const remarks: readonly DialogLine[] = [
+        const said: readonly DialogLine[] = [
           ...(isComposed && asTyped.length < live.length ? [AS_PASTE] : []),
           ...(isTyped ? [{ text: `as if typed${onSome} ${AS_TYPED}`, tone: 'warning' } as const] : []),
           ...(lost.length > 0
             ? [{ text: `not to ${foldHostSet(lost)}: lost since this was opened`, tone: 'warning' } as const]
             : []),
+          ...(others > 0
+            ? [{ text: `${counted(others, 'other text')} kept: Ctrl-o shows it`, tone: 'muted' } as const]
+            : []),
         ]
+        // Beside a selected line, no line of a dialog is wrapped.
+        const remarks = said.flatMap((line) =>
+          wrapText(line.text, Math.max(1, outer - BESIDE_REMARK)).map((text) => ({ ...line, text })),
+        )
         const most = Math.max(2, room.rows - BESIDE_ROWS - remarks.length)
         const own = rowsOf(row)
         const at = cursorRow(own)
@@ -181,7 +205,9 @@ export const pasteDialog =
           keys: [
             ['Ctrl-s', `send to ${count}`],
             ['Enter', 'new line'],
-            ['Esc', 'close, keep the text'],
+            ['Ctrl-x', 'delete'],
+            ...(others > 0 ? [['Ctrl-o', 'other text'] as const] : []),
+            ['Esc', 'close, keep text'],
           ],
           width: DIALOG_COLUMNS,
           isSteady: true,
@@ -193,9 +219,13 @@ export const pasteDialog =
           close()
           return onSend(text())
         }
-        if (isCancelKey(label)) {
+        if (isCancelKey(label) || label === 'Ctrl-x') {
           close()
-          return onDiscard(text())
+          return onClosed(label === 'Ctrl-x' ? '' : text())
+        }
+        if (label === 'Ctrl-o' && others > 0) {
+          close()
+          return onOther(text())
         }
         if (label === 'Enter') insert('\n')
         else if (label === 'Tab') insert('\t')

@@ -439,7 +439,7 @@ describe('pastes', () => {
     const last = () => {
       harness.type(paste('one\ntwo'))
       const { mode } = harness.console.state
-      harness.type('\x1b')
+      harness.type('\x18')
       return mode.kind === 'dialog' ? mode.dialog.lines.at(-1)?.text : undefined
     }
     expect(last()).toBe('as if typed (no bracketed paste): a shell runs each line at once')
@@ -495,11 +495,58 @@ describe('pastes', () => {
     expect(harness.got('m1')).toBe('one\rtwo')
   })
 
-  test('of several lines to one host are not held', () => {
+  const dialog = ({ console }: ConsoleHarness) => {
+    const { mode } = console.state
+    return mode.kind === 'dialog' ? mode.dialog : undefined
+  }
+
+  test('keep a text that was not sent when another one is pasted, and show both', () => {
+    const harness = createConsoleHarness()
+    harness.type(`${paste('one\ntwo')}\x1b`)
+    harness.type(paste('three\nfour'))
+    expect(dialog(harness)?.lines.at(-1)?.text).toBe('1 other text kept: Ctrl-o shows it')
+    harness.type('\x0f')
+    expect(dialog(harness)?.lines.map(({ text }) => text)).toContain('2 │ two▏')
+    harness.type('\x1b')
+    harness.type(`${LEADER}p\x0f\x13`)
+    expect(harness.got('m1')).toBe('three\rfour')
+    harness.type(`${LEADER}p\x13`)
+    expect(harness.got('m1')).toBe('three\rfourone\rtwo')
+    harness.type(`${LEADER}p`)
+    expect(dialog(harness)?.title).toBe('Compose for 4 hosts: m[1-4]')
+  })
+
+  test('keep the text before when the new one is sent, and delete one with Ctrl-x', () => {
+    const harness = createConsoleHarness()
+    harness.type(`${paste('one\ntwo')}\x1b`)
+    harness.type(`${paste('three\nfour')}\x13`)
+    expect(harness.got('m1')).toBe('three\rfour')
+    harness.type(`${LEADER}p`)
+    expect(dialog(harness)?.title).toContain('Paste 2 lines')
+    harness.type('\x18')
+    harness.type(`${LEADER}p`)
+    expect([harness.got('m1'), dialog(harness)?.title]).toEqual(['three\rfour', 'Compose for 4 hosts: m[1-4]'])
+  })
+
+  test('of several lines to one host are held only where its shell would run them at once', async () => {
     const harness = createConsoleHarness()
     harness.type(`${LEADER}s`)
     harness.type(paste('one\ntwo'))
-    expect(harness.got('m1')).toBe('one\rtwo')
+    expect([harness.got('m1'), dialog(harness)?.title]).toEqual(['', 'Paste 2 lines into 1 host: m1'])
+    harness.type('\x1b')
+    await harness.print('m1', '\x1b[?2004h')
+    harness.type(paste('one\ntwo'))
+    expect(harness.got('m1')).toBe(paste('one\rtwo'))
+  })
+
+  test.each([60, 80])('say all of their warning in %i columns', (columns) => {
+    const harness = createConsoleHarness({ size: { columns, rows: 24 } })
+    harness.type(`${paste('one\ntwo')}\x1b`)
+    harness.type(paste('three\nfour'))
+    const said = reviewed(harness).slice(2).join(' ')
+    expect(said).toBe(
+      'as if typed (no bracketed paste): a shell runs each line at once 1 other text kept: Ctrl-o shows it',
+    )
   })
 
   const reviewed = ({ console }: ConsoleHarness): string[] => {
