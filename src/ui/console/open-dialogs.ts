@@ -1,6 +1,7 @@
 /** The dialogs of the console: what each asks, previews, and does with the answer. */
 
 import { stringify } from 'yaml'
+import { counted } from '../../base/counted.ts'
 import { defined } from '../../base/defined.ts'
 import { MusterError, sentenceOf } from '../../base/errors.ts'
 import { clip, padEnd } from '../../base/text-width.ts'
@@ -67,14 +68,15 @@ export function openGroups(app: ConsoleApp): void {
       submitTitle: 'select',
       emptyText: `hosts.yaml has no groups; ${commandLabel(state, 'receive-expression')} selects a host set`,
       items: [
-        { id: '', label: 'all', detail: `${state.hosts.size} hosts` },
+        { id: '', label: 'all', detail: counted(state.hosts.size, 'host') },
         ...[...state.groups].map(([name, hosts]) => {
           const here = hosts.filter((host) => state.hosts.has(host))
           return {
             id: name,
             label: `@${name}`,
-            detail: `${here.length}: ${foldHostSet(here)}`,
-            disabledReason: here.length === 0 ? 'none of its hosts is open' : undefined,
+            ...(here.length === 0
+              ? { disabledReason: 'none of its hosts is open' }
+              : { detail: `${here.length}: ${foldHostSet(here)}` }),
           }
         }),
       ],

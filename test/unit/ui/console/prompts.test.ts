@@ -198,6 +198,16 @@ describe('Tab in a prompt', () => {
 
 const paste = (text: string) => `\x1b[200~${text}\x1b[201~`
 
+it('shows a group without open hosts with nothing but the reason', () => {
+  const harness = createConsoleHarness({ hosts: ['m1'], groups: new Map([['late', ['m9']]]) })
+  harness.type(`${LEADER}g`)
+  const { mode } = harness.console.state
+  expect(mode.kind === 'dialog' && mode.dialog.lines.map(({ text }) => text)).toEqual([
+    'all  1 host',
+    '@late · none of its hosts is open',
+  ])
+})
+
 describe('a prompt into which several lines are pasted', () => {
   it.each(['!', ':', 'c'])('opened with %s does not make one command of them', (key) => {
     const harness = createConsoleHarness()
