@@ -372,11 +372,13 @@ class HeadlessScreen implements Disposable {
   restart(note?: string): void {
     if (this.#isDisposed) return
     this.#repair.reset()
+    const isFullScreen = this.#buffers.active.type === 'alternate'
     this.#internals.parse(RESTART)
     let lastRow = this.#rows - 1
     while (lastRow >= 0 && this.#textOf(this.#buffers.active.baseY + lastRow) === '') lastRow--
     this.#internals.parse(Buffer.from(lastRow < 0 ? '\x1b[H' : `\x1b[${lastRow + 1}H\r\n`))
-    if (note !== undefined && lastRow >= 0) this.#internals.parse(Buffer.from(`\x1b[2m${note}\x1b[0m\r\n`))
+    if (note !== undefined && (isFullScreen || lastRow >= 0))
+      this.#internals.parse(Buffer.from(`\x1b[2m${note}\x1b[0m\r\n`))
     this.forgetLogin()
     this.#shellStart = this.#markLine()
     this.#startsBelowOutput = (this.#shellStart?.line ?? 0) > 0

@@ -202,6 +202,15 @@ it('says between two shells that the connection was lost, and that the second on
   expect(shown('m2')).toEqual(['root@m1:~#'])
 })
 
+it('says that the connection was lost also where only a full-screen program had shown something', async () => {
+  const { print, login, shown, fleet } = harness()
+  await print('m1', `${PROMPT}vi\r\n\x1b[H\x1b[2J\x1b[?1049h\x1b[Htext`)
+  fleet.events.emit({ type: 'shell', host: 'm1', state: { kind: 'ended', end: { kind: 'lost', reason: 'gone' } } })
+  login('m1')
+  await print('m1', PROMPT)
+  expect(shown()).toEqual([expect.stringMatching(/^── connection lost .*, new shell .* ──$/), 'root@m1:~#'])
+})
+
 it('names warnings in the log, hosts that print the same together', async () => {
   const { print, clock, log } = harness()
   const text = `*** System restart required ***\r\nUsage of /: 97.2% of 9.51GB\r\nLast login: Mon from 203.0.113.9\r\n${PROMPT}`
