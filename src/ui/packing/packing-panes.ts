@@ -14,7 +14,7 @@ import {
   splitRows,
   wrapRows,
 } from '../rows/rows-pane.ts'
-import { type FilteredTable, shownRows, type TableView } from '../rows/table-view.ts'
+import { type FilteredTable, orderText, shownRows, type TableView } from '../rows/table-view.ts'
 import { arrange, type BlockSpot, firstSpot, spotIn, spotOfJob, type TileLayout } from './arrange.ts'
 import { pastBadge, pictureRows } from './draw-tiles.ts'
 import { headRows, noteRoom, noteRows } from './head-rows.ts'
@@ -137,6 +137,8 @@ export function drawPacking(input: PackingInput): PackingScene {
   const jobs = tables === undefined ? cards : shownRows(cards, JOB_COLUMNS, tables.jobs)
   const isChosen = ({ group, job }: HeldCard) => group === input.chosenJob?.group && job === input.chosenJob.job
   const jobAt = list === 'jobs' ? Math.max(0, jobs.findIndex(isChosen)) : undefined
+  // The jobs have titles of columns, which are marked.
+  const order = (own: 'hosts' | PackingList) => (tables === undefined ? '' : orderText(tables[own], []))
   const side = (rect: Rect | undefined, draw: (rect: Rect) => PaneView) => (rect === undefined ? [] : [draw(rect)])
   const listPane = (own: PackingList, rest: ListPane) => ({
     id: own === 'jobs' ? JOBS : WAITING,
@@ -153,7 +155,7 @@ export function drawPacking(input: PackingInput): PackingScene {
     panes: [
       rowsPane({
         id: HOSTS,
-        title,
+        title: `${title}${order('hosts')}`,
         hasKeys: list === undefined,
         ...(tables === undefined ? {} : { table: hostTable(groups, hosts, tables.hosts) }),
         badges: [...scrollBadge(offset, rows, arrangement.rows, theme), ...pastBadge(pasts, columns, theme)],
@@ -176,7 +178,7 @@ export function drawPacking(input: PackingInput): PackingScene {
         const document = jobsDocument(jobs, own, input, jobAt)
         return rowsPane(
           listPane('jobs', {
-            ...{ title: 'jobs', rect: own, all: cards.length, shown: jobs.length },
+            ...{ title: `jobs${order('jobs')}`, rect: own, all: cards.length, shown: jobs.length },
             document,
             ...(jobAt === undefined ? {} : { place: centredOn(jobAt, own.height, document) }),
             list: {
@@ -191,7 +193,12 @@ export function drawPacking(input: PackingInput): PackingScene {
       ...side(waitingRect, (own) =>
         rowsPane(
           listPane('waiting', {
-            ...{ title: `waiting: ${waitingCount}`, rect: own, all: allWaiting.length, shown: waiting.length },
+            ...{
+              title: `waiting: ${waitingCount}${order('waiting')}`,
+              rect: own,
+              all: allWaiting.length,
+              shown: waiting.length,
+            },
             document: documentOf(waitingRows),
             place: { offset: waitingPlace.offset, isFollowing: false },
             list: {

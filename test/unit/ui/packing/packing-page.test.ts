@@ -236,11 +236,22 @@ describe('the list of jobs', () => {
     expect(harness.console.state.queue.spot).toEqual({ group: 0, host: 'm3', part: 0 })
     harness.type('I')
     expect(screen(harness)).toMatch(/▸C 3 train-3/)
+    expect(screen(harness)).toContain('jobs reversed')
     harness.type('G')
     expect(screen(harness)).toMatch(/▸A 1 train-1/)
     harness.type('k\r')
     expect(harness.console.state).toMatchObject({ tab: 'jobs', queue: { spec: 2, member: 2 } })
   })
+})
+
+it('says in its title that its hosts are in the reversed order', async () => {
+  const { harness, queue } = await open(80, 24)
+  queue.next = statusOf(hostSpecs(3, 2), [])
+  harness.clock.advance(1000)
+  await settle()
+  expect(screen(harness)).not.toContain('reversed')
+  harness.type('I')
+  expect(screen(harness)).toContain('packing reversed')
 })
 
 it('counts what a job holds on all hosts, also on those that the filter hides', async () => {
