@@ -16,8 +16,11 @@ export const OPEN_QUOTE = 'unclosed quotation mark'
 
 export type ParsedWork = WorkRequest | { readonly error: string }
 
-/** A line of the palette: `run uptime`; undefined: it begins with neither verb. */
+const NO_FETCH = 'the console copies files only to hosts; in another terminal: muster fetch HOSTS FILES DIRECTORY'
+
+/** A line of the palette: `run uptime`; undefined: it begins with no such verb. */
 export function parseWorkLine(line: string): ParsedWork | undefined {
+  if (/^\s*:?fetch(?:\s|$)/.test(line)) return { error: NO_FETCH }
   const match = /^\s*:?(?<verb>run|copy)\s(?<rest>.*)$/s.exec(line)
   const { verb, rest } = match?.groups ?? {}
   if (rest === undefined) return undefined

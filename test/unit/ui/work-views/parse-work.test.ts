@@ -22,6 +22,10 @@ describe('a line of the palette', () => {
     expect(parseWorkLine(line)).toBeUndefined()
   })
 
+  it.each(['fetch', ':fetch /etc/hosts'])('says where %j can be done', (line) => {
+    expect(parseWorkLine(line)).toEqual({ error: expect.stringContaining('muster fetch HOSTS') })
+  })
+
   it.each(['run ', 'run on m1:', 'copy a', 'copy on m1: a'])('says what %j lacks', (line) => {
     expect(parseWorkLine(line)).toEqual({ error: expect.stringMatching(/missing|then the destination/) })
   })
