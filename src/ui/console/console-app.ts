@@ -56,7 +56,16 @@ import { Comparison } from './comparison.ts'
 import { type ListFiles, lookUp } from './completion.ts'
 import { Dialogs } from './dialogs.ts'
 import { Divergence, emptyPrompt } from './divergence.ts'
-import { addToLog, type HostPlace, hostStateOf, logLine, placeOf, reduceHost, writeNotice } from './fleet-reducer.ts'
+import {
+  addToLog,
+  type HostPlace,
+  hostStateOf,
+  logLine,
+  placeOf,
+  reduceHost,
+  shellEnd,
+  writeNotice,
+} from './fleet-reducer.ts'
 import { HostViews } from './host-views.ts'
 import { LateShells, lateReason } from './late-shells.ts'
 import { isJumpHost, isOwnAddress, LoginOutput } from './login-output.ts'
@@ -847,7 +856,9 @@ export class ConsoleApp implements PageContext, Disposable {
   #noteShell(host: string, state: ShellState): void {
     if (state.kind === 'ended') {
       this.#shellEndMs.set(host, this.clock.now())
-      this.sessionLog.noteEnd(host, state.end.kind === 'lost' ? 'lost' : 'ended')
+      const { end } = state
+      const isWell = end.kind === 'exit' && end.code === 0
+      this.sessionLog.noteEnd(host, end.kind === 'lost' ? 'lost' : 'ended', isWell ? undefined : shellEnd(end))
     }
     if (state.kind !== 'opening') return
     this.#divergence.forget(host)

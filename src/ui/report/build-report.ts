@@ -313,16 +313,20 @@ function rendered(part: HostPart, after: string, isRunning: boolean, hide: Hide)
     isMixed,
     // A line editor that reads is at its prompt, wherever the cursor is now.
     outcome:
-      isRunning && bytes.lastIndexOf(EDITOR_STARTS) <= bytes.lastIndexOf(EDITOR_STOPS) ? RUNNING : outcomeOf(part),
+      isRunning && bytes.lastIndexOf(EDITOR_STARTS) <= bytes.lastIndexOf(EDITOR_STOPS)
+        ? RUNNING
+        : outcomeOf(part, bytes),
   }
 }
 
 const RUNNING = 'still running'
 
-/** Undefined: the prompt came back, or the shell ended by itself. */
-function outcomeOf({ cut }: HostPart): string | undefined {
+/** Undefined: the prompt came back, or the shell ended well. */
+function outcomeOf({ cut, failure }: HostPart, bytes: Buffer): string | undefined {
   if (cut === 'lost') return 'connection lost before it ended'
-  return cut === 'closed' ? 'closed before it ended' : undefined
+  if (cut === 'closed') return 'closed before it ended'
+  // After a prompt, Ctrl-D ended it, or the like.
+  return bytes.includes(EDITOR_STARTS) ? undefined : failure
 }
 
 /** Without an echo, the answer begins on the line that was typed; other output may stand in it. */

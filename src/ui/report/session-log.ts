@@ -61,6 +61,8 @@ export class HostPart {
   cut: ShellEnded | undefined
   /** Line feeds in a prompt of this host. */
   promptRows: number
+  /** How its shell ended by itself, if not well. */
+  failure: string | undefined
   /** The host has printed a line feed since Enter. */
   hasBegun = false
   /** The host has printed a line feed since the first key. */
@@ -353,12 +355,14 @@ export class SessionLog {
   }
 
   /** Called before the pane is cleared: it shows whether the host was back at its prompt. */
-  noteEnd(host: string, how: ShellEnded): void {
+  noteEnd(host: string, how: ShellEnded, failure?: string): void {
     const pane = this.#paneOf(host)
     for (const part of this.#current.get(host) ?? []) {
       if (!part.typed.isEntered || part.after !== undefined) continue
       const isOver = pane !== undefined && !pane.isFullScreen && isAtPrompt(pane.before, part.before)
-      if (how === 'ended' || !isOver) part.cut = how
+      if (how !== 'ended' && isOver) continue
+      part.cut = how
+      part.failure = failure
     }
   }
 

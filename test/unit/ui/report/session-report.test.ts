@@ -241,6 +241,19 @@ describe('a mark of a line editor that a program prints', () => {
     expect((await report()).markdown).toContain('**m\\[1-3\\] (3)**\n\n```\nlogout\n```')
   })
 
+  it('says how a shell ended that a line did not end well, but not after a prompt', async () => {
+    const { prompts, report, type, print, fleet } = harness()
+    await prompts()
+    type('exit 3\r')
+    const printed = (host: string) => (host === 'm3' ? `\x1b[?2004h${host}# ${STOPS}\r\r\nlogout\r\n` : 'logout\r\n')
+    for (const host of ['m1', 'm2', 'm3']) await print(host, `exit 3\r\n${STOPS}\r${printed(host)}`)
+    for (const host of ['m1', 'm2', 'm3'])
+      fleet.events.emit({ type: 'shell', host, state: { kind: 'ended', end: { kind: 'exit', code: 3 } } })
+    const { markdown } = await report()
+    expect(markdown).toContain('**m\\[1-2\\] (2): shell ended (exit 3)**\n\n```\nlogout\n```')
+    expect(markdown).toContain('**m3 (1)**')
+  })
+
   it('hides nothing that is printed at the prompt, and no line of a prompt with two lines is output', async () => {
     const { report, type, print } = harness()
     const prompt = `${STARTS}~/work\r\n# `
