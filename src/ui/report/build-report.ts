@@ -2,6 +2,7 @@
 import { defined } from '../../base/defined.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { createScreen } from '../../terminal/headless-screen.ts'
+import { IS_PROMPT, SHORTEST_SECRET } from './asks-secret.ts'
 import {
   EDITOR_STARTS,
   type HostPart,
@@ -11,7 +12,7 @@ import {
   type SessionLog,
   type TypedEntry,
 } from './session-log.ts'
-import { EDITOR_STOPS, IS_PROMPT, SHORTEST_SECRET, type TypedLines, type TypedState } from './typed-line.ts'
+import { EDITOR_STOPS, type TypedLines, type TypedState } from './typed-line.ts'
 
 export type ReportGroup = {
   readonly hosts: readonly string[]
@@ -368,13 +369,18 @@ function withoutPrompts(lines: readonly string[], prompts: readonly string[]): r
     .reduce(
       (sum, prompt) =>
         sum
-          .filter((line) => !isCancelled(line, prompt) && (line !== prompt || prompt.length === 1))
+          .filter(
+            (line, at) => !isCancelled(line, prompt, sum.slice(at + 1)) && (line !== prompt || prompt.length === 1),
+          )
           .map((line) => (line.startsWith(`${prompt} `) ? line.slice(prompt.length - 1) : line)),
       lines,
     )
 }
 
-const isCancelled = (line: string, prompt: string): boolean => line.startsWith(`${prompt} `) && line.endsWith('^C')
+/** Also where a line editor has listed what it may be completed to, and drawn it again below. */
+const isCancelled = (line: string, prompt: string, below: readonly string[]): boolean =>
+  line.startsWith(`${prompt} `) &&
+  (line.endsWith('^C') || below.some((other) => other.startsWith(line) && other.endsWith('^C')))
 
 /** Not one pattern: it would try every place of a long list of modes as the one that is searched. */
 const entersFullScreen = (text: string): boolean =>

@@ -1,6 +1,8 @@
 /** What was typed since the console started, into which hosts, and their output: bounded, in memory, and taken from echoes, never from keys. */
+
+import { asksSecret, IS_PROMPT, SHORTEST_SECRET } from './asks-secret.ts'
 import type { Look } from './echo-screen.ts'
-import { asksSecret, EDITOR_STOPS, IS_PROMPT, SHORTEST_SECRET, TypedLines } from './typed-line.ts'
+import { EDITOR_STOPS, TypedLines } from './typed-line.ts'
 
 /** Of what a host printed after one line, its beginning and its end. */
 const END_BYTES = 16 * 1024
@@ -59,10 +61,10 @@ export class HostPart {
   isDoubtful = false
   /** Its shell ended while it ran; `ended`: by itself, as after `exit`. */
   cut: ShellEnded | undefined
-  /** Line feeds in a prompt of this host. */
-  promptRows: number
   /** How its shell ended by itself, if not well. */
   failure: string | undefined
+  /** Line feeds in a prompt of this host. */
+  promptRows: number
   /** The host has printed a line feed since Enter. */
   hasBegun = false
   /** The host has printed a line feed since the first key. */
@@ -83,11 +85,12 @@ export class HostPart {
     { before, columns, isEditing, look }: Omit<PaneFacts, 'isFullScreen'>,
     promptRows = 0,
     earlier: string | undefined = undefined,
+    shellPrompt: string | undefined = undefined,
   ) {
     this.before = before
     this.columns = columns
     this.promptRows = promptRows
-    this.typed = new TypedLines(before, columns, isEditing, look, earlier)
+    this.typed = new TypedLines(before, columns, isEditing, look, earlier, shellPrompt)
   }
 
   /** Its output cannot be told from that of another line. */
@@ -238,6 +241,8 @@ type Editor = {
   rowsBefore: number | undefined
   /** In the lowest prompt at which it has read a line. */
   promptRows: number | undefined
+  /** At which it has read the last line. */
+  prompt: string | undefined
 }
 
 /** Keys without Enter that a program has read, unless they turn out to be the beginning of the line after them. */
@@ -395,9 +400,10 @@ export class SessionLog {
     const ended = this.#ended.get(host)
     if (ended?.next !== undefined) this.#forgetEnded(host)
     const earlier = ended?.next === undefined ? ended?.text : undefined
-    const part = new HostPart(pane, editor?.promptRows, earlier)
+    const part = new HostPart(pane, editor?.promptRows, earlier, editor?.prompt)
     if (ended !== undefined) ended.next ??= part
     if (editor !== undefined && pane.before !== '') editor.rowsBefore = editor.rows
+    if (editor !== undefined && pane.isEditing && IS_PROMPT.test(pane.before.trimEnd())) editor.prompt = pane.before
     // Typed where there was no prompt, or after lines whose prompts did not come.
     part.isDoubtful = pane.before === '' || (chain !== undefined && chain.length > 1)
     for (const each of chain ?? []) {
@@ -641,6 +647,7 @@ const newEditor = (): Editor => ({
   rows: undefined,
   rowsBefore: undefined,
   promptRows: undefined,
+  prompt: undefined,
 })
 
 const textOf = ({ typed }: HostPart): string =>

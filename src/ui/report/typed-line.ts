@@ -3,7 +3,8 @@
  * may be a password. The echo is found in the host's own output, on a model of its screen. Concealed text, text in the colour of its
  * background, and text that was erased before the next key do not count as an echo. Pure.
  */
-import { ASCII } from '../../base/text-width.ts'
+import { asksSecret, IS_PROMPT, SHORTEST_SECRET } from './asks-secret.ts'
+import { BrokenEcho } from './broken-echo.ts'
 import { EchoScreen, type Look, PLAIN_LOOK } from './echo-screen.ts'
 import { PastedEcho } from './pasted-echo.ts'
 
@@ -57,26 +58,11 @@ const MOST_PLAIN_BYTES = 16
 /** An echo takes no longer; what appears after Enter then is not an echo, unless a line editor reads, whose host may have stalled. */
 const ECHO_MS = 1500
 
-const PASSWORD =
-  'pa(?:ss|ß)(?:wor[dt]|phrase|code|wd)|kennwort|wachtwoord|mot de passe|contrase[ñn]a|\\bclave\\b|密码|口令'
-/** The end of a line that asks for what must not be shown. */
-const ASKS_SECRET = new RegExp(
-  `(?:${PASSWORD}|\\bpin\\b|secret|token|\\botp\\b|verification code|credential)[^$#%]{0,80}[:>?：]\\s*$`,
-  'iu',
-)
-/** A line that asks without a colon. What a prompt stands in, or before it, is a command or a directory. */
-const NAMES_PASSWORD = new RegExp(`^[^$#%>❯➜»λ]*(?:${PASSWORD})[^$#%>❯➜»λ]{0,80}$`, 'iu')
-
-/** How a shell's prompt ends. */
-export const IS_PROMPT = /[$#%>❯➜»λ]$/u
-
 /** Shown for a password instead of its characters. */
 const IS_MASK = /^([^\p{L}\p{N}])\1*$/u
 const ONE_CHARACTER = /^(.)\1+$/u
 /** Shown of a line before its end; a program that hides what is typed may show one character for a moment. */
 const SHORTEST_BEGINNING = 2
-/** Shorter secrets would hide half of the report: they are hidden as whole words, and only where they were typed. */
-export const SHORTEST_SECRET = 4
 /** How a terminal shows keys like Esc and the arrows while no line editor reads them. */
 const SHOWN_KEYS = /\^(?:\[[[O][A-D]|[@-_])/g
 
@@ -98,24 +84,6 @@ const PLAIN_ROW = /^[^\x00-\x1f\x7f]{0,4096}\r$/
 const EIGHT_BIT = /[\x80-\x9f]/g
 const asEscape = (control: string): string => `\x1b${String.fromCharCode(control.charCodeAt(0) - 0x40)}`
 const UNFINISHED = /\x1b(?:\[[0-?]*[ -/]*|[\]P^_X][^\x07\x1b]*)?$/
-
-/** Letters of other scripts, and the Latin ones that they look like. */
-const LOOKALIKES = new Map(
-  [
-    ['асԁеһіјкӏморѕтѵԝхуАВСЕНІКМОРЅТХУ', 'acdehijklmopstvwxyABCEHIKMOPSTXY'],
-    ['αειικνορτυχωΑΒΕΗΙΚΜΝΟΡΤΥΧıɑɡ', 'aeiikvoptuxwABEHIKMNOPTYXiag'],
-  ].flatMap(([like = '', latin = '']) => Array.from(like, (letter, index) => [letter, latin[index] ?? ''] as const)),
-)
-
-/** The text as it is read: without accents and invisible characters, with Latin letters for those that look like them. */
-function asRead(text: string): string {
-  if (ASCII.test(text)) return text
-  const plain = text.normalize('NFKD').replace(/[\p{M}\p{Cf}]/gu, '')
-  return Array.from(plain, (character) => LOOKALIKES.get(character) ?? character).join('')
-}
-
-export const asksSecret = (...before: readonly string[]): boolean =>
-  before.flatMap((text) => [text, asRead(text)]).some((text) => ASKS_SECRET.test(text) || NAMES_PASSWORD.test(text))
 
 export class TypedLines {
   readonly #lines: Line[] = [newLine()]
@@ -140,8 +108,12 @@ export class TypedLines {
   /** Of the output, what was examined since the paste, or since the last change of size after it. */
   #examinedBytes = 0
   readonly #before: string
+  readonly #shellPrompt: string
   /** Until the line editor has read it. */
   #paste: Paste | undefined
+  /** Of several lines that were typed at once. */
+  readonly #broken: BrokenEcho<Line>
+  #mostShown = 0
   #isPasteAlone = false
   /** Typed right before: a program has read it, or it is the beginning of this line, and its echo is on its way. */
   #earlier: string
@@ -149,7 +121,8 @@ export class TypedLines {
 
   /**
    * `before`: the text left of the cursor; `columns`: of the host's terminal; `isEditing`: a line editor reads the keys; without
-   * `look`, all text there is seen. `earlier`: typed right before, may be the beginning of this line.
+   * `look`, all text there is seen. `earlier`: typed right before, may be the beginning of this line. `shellPrompt`: at which the
+   * host's line editor has read a line before.
    */
   constructor(
     before: string,
@@ -157,10 +130,13 @@ export class TypedLines {
     isEditing = false,
     look: Look = { ...PLAIN_LOOK, seen: before },
     earlier = '',
+    shellPrompt = '',
   ) {
+    this.#shellPrompt = shellPrompt
     this.#earlier = isEditing ? earlier : ''
     this.asksSecret = asksSecret(before, look.seen)
     this.#before = before
+    this.#broken = new BrokenEcho(before)
     this.#isAtPrompt = before !== ''
     this.#isEditing = isEditing
     this.#isShell = isEditing || IS_PROMPT.test(before.trimEnd())
@@ -374,8 +350,30 @@ export class TypedLines {
 
   #endRow(screen: EchoScreen, shown: string): void {
     this.#match(screen, shown, true)
+    if (this.#enters > 1) this.#matchPiece(shown)
     const [first] = this.#lines
-    if (this.isEntered && this.#isAtPrompt && first !== undefined && !isShown(first)) this.#isHidden = true
+    if (!this.isEntered || !this.#isAtPrompt || first === undefined) return
+    if (!isShown(first)) this.#isHidden = true
+    // What it was typed beside was half a row of output, and no question: the shell has read it.
+    else if (!this.#isShell && this.#isReadByShell(first, shown)) this.#isHidden = false
+  }
+
+  #isReadByShell({ plain, isEdited }: Line, row: string): boolean {
+    if (this.#shellPrompt === '' || isEdited || plain.trim() === '') return false
+    return row === (this.#shellPrompt + plain).trimEnd()
+  }
+
+  #matchPiece(row: string): void {
+    const isOpen = (line: Line): boolean => !isShown(line) && !line.isEdited && line.plain.trim() !== ''
+    const line = this.#broken.take(row, this.#lines, isOpen)
+    if (line !== undefined) {
+      line.echoed = line.plain
+      line.settled = line.plain
+    }
+    const count = this.#lines.filter(isShown).length
+    // Each line may print as much as one that is typed alone.
+    if (count > this.#mostShown) this.#examinedBytes = 0
+    this.#mostShown = Math.max(this.#mostShown, count)
   }
 
   /** `shown`: the line of the cursor, without what stood there before the first key; it ends with this row. */

@@ -275,7 +275,7 @@ describe('a mark of a line editor that a program prints', () => {
     type('echo next\r')
     for (const host of all) {
       await print(host, `echo next\r\n${screenOfVi}${host === 'm2' ? 'no lock' : 'after'}\r\n`)
-      await print(host, `${STARTS}${host}# echo next\r\n${STOPS}\rnext\r\n${STARTS}${host}# `)
+      await print(host, `\x1b[?2004h${host}# echo next\r\n${STOPS}\rnext\r\n${STARTS}${host}# `)
     }
     const { markdown } = await report()
     expect(markdown).toContain(
@@ -645,6 +645,56 @@ it.each([
   expect(titlesOf(markdown)).toEqual(['` echo one `', '` echo three `'])
   expect(markdown).toContain('**m\\[1-3\\] (3)**\n\n```\none\n```')
   expect(markdown).not.toContain('all different')
+})
+
+describe('a line that is typed beside half a row of output', () => {
+  const typedBeside = async (half: string, line: string, rest: (host: string) => string) => {
+    const { prompts, report, type, print } = harness()
+    const all = ['m1', 'm2', 'm3']
+    await prompts()
+    type('make\r')
+    for (const host of all) await print(host, `make\r\n\x1b[?2004l\rstep 1\r\n${half}`)
+    type(`${line}\r`)
+    for (const host of all) await print(host, rest(host))
+    return (await report()).markdown
+  }
+
+  it('is shown where the shell shows it at its prompt', async () => {
+    const markdown = await typedBeside(
+      'half',
+      'echo next',
+      (host) => ` of it\r\n\x1b[?2004h${host}# echo next\r\n\x1b[?2004l\rnext\r\n\x1b[?2004h${host}# `,
+    )
+    expect(titlesOf(markdown)).toEqual(['` make `', '` echo next `'])
+    expect(markdown).not.toContain('not shown')
+  })
+
+  it('is hidden where a program has read it without echo, whatever it prints', async () => {
+    const markdown = await typedBeside(
+      'Your code',
+      'hunter2-next',
+      (host) => `\r\ncode> hunter2-next\r\n# hunter2-next\r\n\x1b[?2004h${host}# `,
+    )
+    expect(markdown).not.toContain('hunter2')
+  })
+})
+
+it('has no line that Ctrl-C cancelled after its completions were listed', async () => {
+  const { prompts, run, report, type, print } = harness()
+  const all = ['m1', 'm2', 'm3']
+  await prompts()
+  await run('echo one', () => 'one\r\n')
+  type('ls /e')
+  for (const host of all) await print(host, 'ls /e')
+  type('\t')
+  type('\t')
+  for (const host of all) await print(host, `\r\nempty/  etc/\r\n${host}# ls /e`)
+  type('\x03')
+  for (const host of all) await print(host, `^C\x1b[?2004l\r\r\n\x1b[?2004h${host}# `)
+  await run('echo three', () => 'three\r\n')
+  const { markdown } = await report()
+  expect(titlesOf(markdown)).toEqual(['` echo one `', '` echo three `'])
+  expect(markdown).not.toContain('ls /e')
 })
 
 it('has no pasted text that was cancelled', async () => {
@@ -1054,6 +1104,67 @@ it('hides no word of a pasted line that every host echoed, where the echo of oth
   const { markdown } = await report()
   expect(markdown).toContain('` echo before `')
   expect(markdown).not.toContain('echo second')
+})
+
+describe('many lines that are typed at once, without a line editor', () => {
+  const LINES = Array.from({ length: 90 }, (_, at) => `echo line-${at} of a text that is pasted as a whole`)
+  const SECRET = 'correct-horse-battery'
+
+  /** As terminals echo them: the shell reads the first lines while the others arrive. `isEchoed`: others are not. */
+  const broken = (host: string, lines: readonly string[], isEchoed: (line: string) => boolean) => {
+    const answers = lines.map((line) => (isEchoed(line) ? `${line.replace('echo ', '')}\r\n${host}# ` : ''))
+    const echoes = lines.map((line, at) => {
+      if (!isEchoed(line)) return '\r\n'
+      const answer = at < 40 ? '' : (answers[at - 40] ?? '')
+      const cut = 10 + (at % 20)
+      return `${line.slice(0, cut)}${answer}${line.slice(cut)}\r\n`
+    })
+    return [...echoes, ...answers.slice(lines.length - 40)].join('')
+  }
+
+  it('are shown, and their words in other lines', async () => {
+    const { print, type, report } = harness()
+    for (const host of ['m1', 'm2', 'm3']) await print(host, `${host}# `)
+    type(`${LINES.join('\r')}\r`)
+    for (const host of ['m1', 'm2', 'm3'])
+      await print(
+        host,
+        broken(host, LINES, () => true),
+      )
+    type('echo line-80 again\r')
+    for (const host of ['m1', 'm2', 'm3']) await print(host, `echo line-80 again\r\nline-80 again\r\n${host}# `)
+    const { markdown } = await report()
+    expect(titlesOf(markdown)).toEqual([`\` ${LINES[0]} … (90 lines) \``, '` echo line-80 again `'])
+    expect(markdown).not.toContain('not shown')
+  })
+
+  it('are shown also where they print much', async () => {
+    const { print, type, report } = harness()
+    const lines = LINES.slice(0, 5)
+    for (const host of ['m1', 'm2', 'm3']) await print(host, `${host}# `)
+    type(`${lines.join('\r')}\r`)
+    for (const host of ['m1', 'm2', 'm3'])
+      for (const line of lines) await print(host, `${line}\r\n${'[ 2.0] memory\r\n'.repeat(1000)}${host}# `)
+    expect((await report()).markdown).not.toContain('not shown')
+  })
+
+  it.each([
+    ['no output', ''],
+    ['output that begins as it does', 'correct-horse and more\r\n-battery-2\r\n'],
+    ['a question and its parts', `Password: \r\n${SECRET.slice(0, 10)} x\r\n${SECRET.slice(10)}\r\n`],
+    ['short parts', 'cor x\r\nrect-horse-battery\r\n'],
+  ])('do not show a password among them that was not echoed, with %s', async (_, output) => {
+    const { print, type, report } = harness()
+    const lines = LINES.toSpliced(60, 0, SECRET)
+    for (const host of ['m1', 'm2', 'm3']) await print(host, `${host}# `)
+    type(`${lines.join('\r')}\r`)
+    for (const host of ['m1', 'm2', 'm3'])
+      await print(host, broken(host, lines, (line) => line !== SECRET).replace('line-30 of', `${output}line-30 of`))
+    type(`echo ${SECRET}\r`)
+    for (const host of ['m1', 'm2', 'm3']) await print(host, `echo ${SECRET}\r\n${SECRET}\r\n${host}# `)
+    const { markdown, html } = await report()
+    expect(`${markdown}${html}`).not.toContain(SECRET)
+  })
 })
 
 it('hides nothing in what stands for hidden text', async () => {

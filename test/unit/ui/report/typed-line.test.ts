@@ -2,7 +2,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { PLAIN_PEN } from '../../../../src/terminal/pen.ts'
-import { asksSecret, TypedLines } from '../../../../src/ui/report/typed-line.ts'
+import { asksSecret } from '../../../../src/ui/report/asks-secret.ts'
+import { TypedLines } from '../../../../src/ui/report/typed-line.ts'
 import { randomRuns } from '../../../support/random-runs.ts'
 
 /** `>` types, `<` prints, a number lets that many milliseconds pass. */
@@ -343,6 +344,28 @@ describe('an echo that nobody can see', () => {
     expect(stateAfter('Password:.', [''], 'Password:')).toBe('hidden')
     expect(stateAfter('Say it:.', [''], 'Say it:')).toBe('echoed')
   })
+})
+
+it('never finds the pieces of a line that was not echoed', () => {
+  const word = fc.stringMatching(/^[a-m]{1,12}$/)
+  const secret = fc.stringMatching(/^[n-z]{4,15}$/)
+  const piece = fc.record({ from: fc.nat(14), to: fc.nat(14), end: fc.oneof(fc.constant(''), word) })
+  const rows = fc.array(fc.oneof(word, piece), { maxLength: 30 })
+  fc.assert(
+    fc.property(word, secret, rows, (line, hidden, output) => {
+      const text = output.map((row) =>
+        typeof row === 'string'
+          ? `# ${row}\r\n`
+          : `${hidden.slice(row.from, Math.min(row.to, hidden.length - 1))} ${row.end}\r\n`,
+      )
+      const states = play('# ', [
+        ['>', `${line}\r${hidden}\recho end\r`],
+        ['<', `${line}\r\n${text.join('')}# echo end\r\n`],
+      ])
+      expect(states[1]).toBe(`hidden: ${hidden}`)
+    }),
+    { numRuns: randomRuns(300) },
+  )
 })
 
 describe('an echo that does not last', () => {

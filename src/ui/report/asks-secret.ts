@@ -1,0 +1,36 @@
+/** What asks for a password, and what is a prompt instead. Pure. */
+import { ASCII } from '../../base/text-width.ts'
+
+const PASSWORD =
+  'pa(?:ss|ß)(?:wor[dt]|phrase|code|wd)|kennwort|wachtwoord|mot de passe|contrase[ñn]a|\\bclave\\b|密码|口令'
+/** The end of a line that asks for what must not be shown. */
+const ASKS_SECRET = new RegExp(
+  `(?:${PASSWORD}|\\bpin\\b|secret|token|\\botp\\b|verification code|credential)[^$#%]{0,80}[:>?：]\\s*$`,
+  'iu',
+)
+/** A line that asks without a colon. What a prompt stands in, or before it, is a command or a directory. */
+const NAMES_PASSWORD = new RegExp(`^[^$#%>❯➜»λ]*(?:${PASSWORD})[^$#%>❯➜»λ]{0,80}$`, 'iu')
+
+/** How a shell's prompt ends. */
+export const IS_PROMPT = /[$#%>❯➜»λ]$/u
+
+/** Shorter secrets would hide half of the report: they are hidden as whole words, and only where they were typed. */
+export const SHORTEST_SECRET = 4
+
+/** Letters of other scripts, and the Latin ones that they look like. */
+const LOOKALIKES = new Map(
+  [
+    ['асԁеһіјкӏморѕтѵԝхуАВСЕНІКМОРЅТХУ', 'acdehijklmopstvwxyABCEHIKMOPSTXY'],
+    ['αειικνορτυχωΑΒΕΗΙΚΜΝΟΡΤΥΧıɑɡ', 'aeiikvoptuxwABEHIKMNOPTYXiag'],
+  ].flatMap(([like = '', latin = '']) => Array.from(like, (letter, index) => [letter, latin[index] ?? ''] as const)),
+)
+
+/** The text as it is read: without accents and invisible characters, with Latin letters for those that look like them. */
+function asRead(text: string): string {
+  if (ASCII.test(text)) return text
+  const plain = text.normalize('NFKD').replace(/[\p{M}\p{Cf}]/gu, '')
+  return Array.from(plain, (character) => LOOKALIKES.get(character) ?? character).join('')
+}
+
+export const asksSecret = (...before: readonly string[]): boolean =>
+  before.flatMap((text) => [text, asRead(text)]).some((text) => ASKS_SECRET.test(text) || NAMES_PASSWORD.test(text))
