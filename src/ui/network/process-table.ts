@@ -3,7 +3,15 @@ import { clip, padEnd } from '../../base/text-width.ts'
 import type { ProcessReport, ProcessUse, WatchedProcesses } from '../../ops/net/watch/processes.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import { boldStyle, mutedStyle, styleOf, type Theme } from '../compositor/scene.ts'
-import { percentOf, type Row, type RowDocument, rowStyle, rowWidth, shortAmount } from '../rows/rows-pane.ts'
+import {
+  percentOf,
+  type Row,
+  type RowDocument,
+  rowStyle,
+  rowWidth,
+  shortAmount,
+  shortMemory,
+} from '../rows/rows-pane.ts'
 import { shownRows, sortMark, type TableColumn, type TableFrame, type TableView } from '../rows/table-view.ts'
 
 /** The id of its pane. */
@@ -18,6 +26,7 @@ type ProcessColumn = TableColumn<ProcessUse> & {
 }
 
 const amount = (value: number | undefined): string => (value === undefined ? '–' : shortAmount(value))
+const memory = (value: number | undefined): string => (value === undefined ? '–' : shortMemory(value))
 const percent = (part: number | undefined): string => (part === undefined ? '–' : percentOf(part))
 
 const measured = (
@@ -40,9 +49,9 @@ const COLUMNS: readonly ProcessColumn[] = [
   { title: 'PID', width: 8, text: ({ pid }) => String(pid), order: ({ pid }) => pid, needsTitle: true },
   { title: 'USER', width: 9, text: ({ user = '' }) => user, isKnown: ({ user }) => user !== undefined },
   measured('GPU', 6, ({ gpu }) => gpu, percent),
-  measured('VRAM', 6, ({ gpuBytes }) => gpuBytes, amount),
+  measured('VRAM', 6, ({ gpuBytes }) => gpuBytes, memory),
   measured('CPU', 7, ({ cpu }) => cpu, percent),
-  measured('MEM', 6, ({ memoryBytes }) => memoryBytes, amount),
+  measured('MEM', 6, ({ memoryBytes }) => memoryBytes, memory),
   measured('READ/s', 8, ({ readBytes }) => readBytes, amount),
   measured('WRITE/s', 9, ({ writtenBytes }) => writtenBytes, amount),
   { title: 'COMMAND', width: 0, isWide: true, text: ({ command }) => command },

@@ -1,4 +1,5 @@
 /** The watched hosts as panes: the table with charts where they fit, or one host with all its charts. Pure. */
+import { formatBytes } from '../../base/format-bytes.ts'
 import { textWidth } from '../../base/text-width.ts'
 import { ageText } from '../../base/time-text.ts'
 import type { WatchedProcesses } from '../../ops/net/watch/processes.ts'
@@ -13,7 +14,16 @@ import {
   styleOf,
   type Theme,
 } from '../compositor/scene.ts'
-import { centredOn, documentOf, percentOf, type Row, rowsPane, shortAmount, splitRows } from '../rows/rows-pane.ts'
+import {
+  centredOn,
+  documentOf,
+  percentOf,
+  type Row,
+  rowsPane,
+  shortAmount,
+  shortMemory,
+  splitRows,
+} from '../rows/rows-pane.ts'
 import type { TableView } from '../rows/table-view.ts'
 import { PROCESSES, processTable, shownProcesses } from './process-table.ts'
 import { allHosts, chartCount, chartPlaces, type HostChartContext, hostCharts } from './watch-charts.ts'
@@ -159,7 +169,7 @@ function processPane(host: WatchedHost, watched: WatchedProcesses, view: WatchVi
 type InfoRoom = { readonly columns: number; readonly gpuRows: number; readonly isLow?: boolean }
 
 const BETWEEN = ' · '
-const bytes = (value: number): string => `${shortAmount(value)}B`
+const rate = (bytes: number): string => `${shortAmount(bytes)}B/s`
 
 function infoRows(
   { trouble }: WatchedHost,
@@ -173,7 +183,7 @@ function infoRows(
   const failure: Row[] = trouble === undefined ? [] : [[{ text: trouble, style: styleOf(theme.danger) }]]
   if (sample === undefined) return [...failure, [{ text: NO_SAMPLES, style: mutedStyle(theme) }]]
   const { cores, load, nfs, fullest, upSeconds, swapBytes } = sample
-  const swap = `swap ${percentOf(swapPart(sample))} of ${bytes(swapBytes)}, ${Math.round(sample.swapped ?? 0)} pages/s`
+  const swap = `swap ${percentOf(swapPart(sample))} of ${formatBytes(swapBytes)}, ${Math.round(sample.swapped ?? 0)} pages/s`
   const cards = sample.cards.filter(
     ({ name, receivedBytes, sentBytes }) => isRealCard(name) || (name !== 'lo' && receivedBytes + sentBytes > 0),
   )
@@ -182,7 +192,7 @@ function infoRows(
     row(
       `CPU ${percentOf(sample.cpu)} of ${cores} cores`,
       load === undefined ? undefined : `load ${load.toFixed(2)}`,
-      `memory ${bytes(sample.memoryUsedBytes)} of ${bytes(sample.memoryBytes)}`,
+      `memory ${formatBytes(sample.memoryUsedBytes)} of ${formatBytes(sample.memoryBytes)}`,
       swapBytes === 0 ? 'no swap' : swap,
       upSeconds === undefined ? undefined : `up ${formatUp(upSeconds)}`,
     ),
@@ -195,12 +205,12 @@ function infoRows(
       ? []
       : [
           row(
-            `NFS read ${bytes(nfs.readBytes)}/s`,
-            `written ${bytes(nfs.writtenBytes)}/s`,
+            `NFS read ${rate(nfs.readBytes)}`,
+            `written ${rate(nfs.writtenBytes)}`,
             `${Math.round(nfs.operations)} requests/s${nfs.roundTripMs === undefined ? '' : `, ${nfs.roundTripMs.toFixed(1)} ms each`}`,
           ),
         ]),
-    row(...cards.map((card) => `${card.name} in ${bytes(card.receivedBytes)}/s, out ${bytes(card.sentBytes)}/s`)),
+    row(...cards.map((card) => `${card.name} in ${rate(card.receivedBytes)}, out ${rate(card.sentBytes)}`)),
     ...(fullest === undefined ? [] : [row(`fullest file system ${fullest.point} ${percentOf(fullest.used)}`)]),
   ]
 }
@@ -213,7 +223,7 @@ function gpuLines(gpus: Sample['gpus'], columns: number, most: number): readonly
   const [name, ...others] = new Set(gpus.map((gpu) => gpu.name))
   const title = `${gpus.length} GPUs${others.length === 0 ? ` ${name}` : ''}`
   const cells = gpus.map(({ id, busy, usedBytes }) =>
-    [`${id}:`, busy === undefined ? '' : percentOf(busy), usedBytes === undefined ? '' : bytes(usedBytes)]
+    [`${id}:`, busy === undefined ? '' : percentOf(busy), usedBytes === undefined ? '' : shortMemory(usedBytes)]
       .filter(Boolean)
       .join(' '),
   )
@@ -236,7 +246,9 @@ const gpuLine = ({
 }: Sample['gpus'][0]): Line => [
   `GPU ${id} ${name}`,
   busy === undefined ? 'use unknown' : percentOf(busy),
-  usedBytes === undefined || totalBytes === undefined ? undefined : `${bytes(usedBytes)} of ${bytes(totalBytes)}`,
+  usedBytes === undefined || totalBytes === undefined
+    ? undefined
+    : `${formatBytes(usedBytes)} of ${formatBytes(totalBytes)}`,
   celsius === undefined ? undefined : `${celsius} °C`,
   watts === undefined ? undefined : `${Math.round(watts)} W`,
   processes.length === 0 ? undefined : `processes ${processes.join(' ')}`,

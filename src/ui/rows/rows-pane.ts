@@ -202,13 +202,18 @@ export function skipColumns(text: string, columns: number): string {
   return ''
 }
 
-/** `0`, `834k`, `1.2M`: bytes or bits in powers of 1000, at most five columns. */
-export function shortAmount(value: number): string {
+/** `0`, `834k`, `1.2M`: bytes or bits a second in powers of 1000, at most five columns. */
+export const shortAmount = (value: number): string => shortened(value, 1000)
+
+/** `834k`, `1.2G`: memory in powers of 1024, as free, top and nvidia-smi count it. */
+export const shortMemory = (bytes: number): string => shortened(bytes, 1024)
+
+function shortened(value: number, base: number): string {
   if (value < 1) return '0'
   const units = ['', 'k', 'M', 'G', 'T']
   let power = 0
   let rest = value
-  for (; rest >= 999.5 && power < units.length - 1; power += 1) rest /= 1000
+  for (; rest >= 999.5 && power < units.length - 1; power += 1) rest /= base
   return `${rest < 9.95 && power > 0 ? rest.toFixed(1) : Math.round(rest)}${units[power]}`
 }
 

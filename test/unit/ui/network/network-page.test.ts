@@ -110,9 +110,9 @@ it('lists the processes of a host while its page is open, the heaviest first, so
   harness.clock.advance(1000)
   expect(lines().slice(1, 5)).toEqual([
     '     PID USER        CPU   MEM  READ/s  WRITE/s COMMAND',
-    '      10 alice      100%  369M    100M        0 python3 train.py',
-    '      12 bob         50%  410k       –        – cc1 -O3 x.c',
-    '      11 bob          0%  205k       –        – sleep 1',
+    '      10 alice      100%  352M    100M        0 python3 train.py',
+    '      12 bob         50%  400k       –        – cc1 -O3 x.c',
+    '      11 bob          0%  200k       –        – sleep 1',
   ])
   harness.type('>')
   expect(lines()[1]).toContain('PID▴')

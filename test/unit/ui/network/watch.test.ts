@@ -9,7 +9,7 @@ import { shownHosts } from '../../../../src/ui/network/watch-columns.ts'
 import { watchPanes } from '../../../../src/ui/network/watch-panes.ts'
 import { sparkBars } from '../../../../src/ui/network/watch-table.ts'
 import { changeWatch, FIRST_VIEW, type WatchView } from '../../../../src/ui/network/watch-view.ts'
-import { shortAmount } from '../../../../src/ui/rows/rows-pane.ts'
+import { shortAmount, shortMemory } from '../../../../src/ui/rows/rows-pane.ts'
 import { FIRST_TABLE_VIEW } from '../../../../src/ui/rows/table-view.ts'
 
 const sample = (atMs: number, more: Partial<Sample> = {}): Sample => ({
@@ -189,7 +189,7 @@ describe('the page of a host with many GPUs', () => {
   ])('has a line for each of %d at %d by %d', (count, width, height) => {
     const lines = page(count, width, height).filter((line) => line.startsWith('GPU '))
     expect(lines).toHaveLength(count)
-    expect(lines[1]).toBe('GPU 1 A100 · 70% · 1B of 2B · 90 °C')
+    expect(lines[1]).toBe('GPU 1 A100 · 70% · 1 B of 2 B · 90 °C')
   })
 
   it.each([
@@ -199,15 +199,15 @@ describe('the page of a host with many GPUs', () => {
   ])('shows several of %d in a line at %d by %d', (count, width, height) => {
     const shown = page(count, width, height)
     const [first = '', ...rest] = shown.slice(1)
-    expect(first).toMatch(new RegExp(`^${count} GPUs A100 · 0: 70% 1B · 1: 70% 1B · `))
-    expect([first, ...rest].join(' · ').match(/\b\d+: 70% 1B/g)).toHaveLength(count)
+    expect(first).toMatch(new RegExp(`^${count} GPUs A100 · 0: 70% 1 · 1: 70% 1 · `))
+    expect([first, ...rest].join(' · ').match(/\b\d+: 70% 1/g)).toHaveLength(count)
     expect(shown.filter((line) => / train$/.test(line)).length).toBeGreaterThan(5)
   })
 
   it('says how many do not fit', () => {
     const lines = page(64, 80, 22, (id) => (id === 0 ? 'A100' : 'H100')).slice(1, 3)
-    expect(lines[0]).toMatch(/^64 GPUs · 0: 70% 1B · /)
-    const shown = lines.join(' · ').match(/\d+: 70% 1B/g)?.length ?? 0
+    expect(lines[0]).toMatch(/^64 GPUs · 0: 70% 1 · /)
+    const shown = lines.join(' · ').match(/\d+: 70% 1/g)?.length ?? 0
     expect(lines[1]).toMatch(new RegExp(` · … ${64 - shown} more$`))
   })
 
@@ -216,8 +216,8 @@ describe('the page of a host with many GPUs', () => {
     const view = { ...FIRST_VIEW, selected: 'm1', isDetailed: true }
     const lines = textOf(watchPanes([host('m1', { gpus })], view, look(80, 22)).at(-1) as PaneView)
     expect(lines.map((line) => line.trimEnd()).slice(1)).toEqual([
-      '8 GPUs A100 · 0: 70% 1B · 1: 70% 1B · 2: 70% 1B · 3: 70% 1B · 4: 70% 1B',
-      '5: 70% 1B · 6: 70% 1B · 7: 70% 1B',
+      '8 GPUs A100 · 0: 70% 1 · 1: 70% 1 · 2: 70% 1 · 3: 70% 1 · 4: 70% 1 · 5: 70% 1',
+      '6: 70% 1 · 7: 70% 1',
       expect.stringMatching(/^eno1 in/),
     ])
   })
@@ -350,6 +350,11 @@ describe('the charts of a host', () => {
 it('writes amounts in five columns', () => {
   const amounts = [0, 999, 1500, 999_700, 12_300_000, 4.2e12].map(shortAmount)
   expect(amounts).toEqual(['0', '999', '1.5k', '1.0M', '12M', '4.2T'])
+})
+
+it('counts memory in powers of 1024: a card of 140 GiB is not one of 151', () => {
+  const amounts = [0, 999, 1000, 512 * 2 ** 20, 1023 * 2 ** 20, 150_754_820_096].map(shortMemory)
+  expect(amounts).toEqual(['0', '999', '1.0k', '512M', '1.0G', '140G'])
 })
 
 describe('sparklines', () => {
