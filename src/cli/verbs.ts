@@ -234,7 +234,12 @@ export const VERBS: VerbTable = {
         one(jobRequests, 'submit'),
         printed(ofJobs, 'submit'),
       ),
-      list: reads('list the latest jobs', QUEUE, one(jobTables, 'list'), printed(ofJobs, 'jobList')),
+      list: reads(
+        'list jobs that run or wait, and the latest that ended',
+        QUEUE,
+        one(jobTables, 'list'),
+        printed(ofJobs, 'jobList'),
+      ),
       show: reads(
         'show everything about a job, and why it waits',
         QUEUE,

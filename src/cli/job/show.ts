@@ -48,16 +48,20 @@ export const list: VerbCode = {
       .addOption(
         offering(new Option('--state <names>', `list only jobs in these states: ${STATES.join(', ')}`), STATES),
       )
-      .option('--limit <n>', 'show at most N jobs', wholeNumber(0), 50),
+      .option('--limit <n>', 'show at most N jobs that have ended', wholeNumber(0), 50),
   help: `
 Examples:
   muster job list --state running,failed
+  muster job list --limit 0          only jobs that run or wait
 `,
   async run(options: ListOptions, context: CliContext) {
     using queue = await readQueue(options, context)
-    const { found: jobs, damage } = queue.store.listWhole(statesOf(options.state), options.limit)
+    const states = statesOf(options.state)
+    const { found: jobs, damage } = queue.store.listWhole(states, options.limit)
+    const fewer = fewerEnded(queue.store.counts(), states, options.limit)
     if (options.json) {
       for (const job of jobs) context.stdout.write(jsonLine(jobJson(job), context))
+      if (fewer !== undefined) context.stderr.write(`muster: ${fewer}\n`)
       if (damage !== undefined) throw damage
       return EXIT.ok
     }
@@ -88,11 +92,19 @@ Examples:
     const more = service === undefined ? '' : `, and its service ${service.name} is ${service.state}`
     const scheduler = driver === undefined ? `no scheduler running${more}` : `scheduler: ${printable(driver)}`
     context.stdout.write(`${rows.length === 0 ? '' : '\n'}${counts.join(', ') || 'no jobs'}; ${scheduler}\n`)
+    if (fewer !== undefined) context.stdout.write(`${fewer}\n`)
     if (driver !== undefined)
       for (const words of silentPlaces(jobs, queue)) context.stdout.write(`${printable(words)}\n`)
     if (damage !== undefined) throw damage
     return EXIT.ok
   },
+}
+
+/** `50 of 213 ended jobs: --limit N shows more`; undefined: all of these states are listed. */
+function fewerEnded(counts: ReadonlyMap<string, number>, states: readonly string[], most: number): string | undefined {
+  const meant = FINAL_KINDS.filter((kind) => states.length === 0 || states.includes(kind))
+  const ended = meant.reduce((sum, kind) => sum + (counts.get(kind) ?? 0), 0)
+  return ended > most ? `${most} of ${ended} ended jobs: --limit N shows more` : undefined
 }
 
 /** Why what is known of some of these jobs is old: `h[1-2]: unreachable`. */

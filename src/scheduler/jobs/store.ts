@@ -179,12 +179,20 @@ export class JobStore implements Disposable {
     return this.#rows.read(`WHERE ${isOneOf(kinds)} ORDER BY jobs.id DESC LIMIT ?`, ...kinds, limit)
   }
 
-  /** As `list`, without those that are damaged. */
+  /** As `list`, but all that have not ended and at most so many that have, without those that are damaged. */
   listWhole(
     kinds: readonly string[],
-    limit: number,
+    mostEnded: number,
   ): { readonly found: readonly Job[]; readonly damage: DamagedRow | undefined } {
-    return this.#rows.readWhole(`WHERE ${isOneOf(kinds)} ORDER BY jobs.id DESC LIMIT ?`, ...kinds, limit)
+    const isMeant = isOneOf(kinds)
+    return this.#rows.readWhole(
+      `WHERE ${isMeant} AND (kind IN (${UNFINISHED}) OR id IN
+        (SELECT id FROM jobs WHERE kind NOT IN (${UNFINISHED}) AND ${isMeant} ORDER BY id DESC LIMIT ?))
+        ORDER BY jobs.id DESC`,
+      ...kinds,
+      ...kinds,
+      mostEnded,
+    )
   }
 
   counts(): ReadonlyMap<string, number> {

@@ -462,6 +462,35 @@ describe('muster job', () => {
     expect(await job(['retry', '1'])).toMatchObject({ exitCode: 0, messages: '' })
   })
 
+  test('list shows all jobs that run or wait, and says how many ended ones it leaves out', async () => {
+    await job(['submit', '--', 'true'])
+    await job(['submit', '--hold', '--', 'true'])
+    await job(['submit', '--array', '1-4', '--', 'true'])
+    await job(['cancel', '3-6'])
+    {
+      using store = openStore()
+      const lease = store.lease.take('test', 1000, 10_000)
+      applyEvent(store, 1, { kind: 'placed', places: [{ host: 'here', devices: [] }] }, 1000, lease)
+    }
+    const numbers = (text: string) => text.match(/^\d+(?=\t)/gm)
+    const some = await job(['list', '--limit', '2'])
+    expect(numbers(some.output)).toEqual(['1', '2', '5', '6'])
+    expect(some.output.split('\n').at(-2)).toBe('2 of 4 ended jobs: --limit N shows more')
+    expect(numbers((await job(['list', '--limit', '0'])).output)).toEqual(['1', '2'])
+    const asJson = await job(['list', '--limit', '2', '--json'])
+    const lines = asJson.output.trim().split('\n')
+    expect(lines.map((line) => JSON.parse(line).job)).toEqual([6, 5, 2, 1])
+    expect(asJson.messages).toBe('muster: 2 of 4 ended jobs: --limit N shows more\n')
+    for (const words of [
+      ['--limit', '4'],
+      ['--limit', '1', '--state', 'held,starting,done'],
+    ])
+      expect((await job(['list', ...words])).output).not.toContain('ended jobs')
+    const cancelled = await job(['list', '--limit', '1', '--state', 'held,cancelled'])
+    expect(numbers(cancelled.output)).toEqual(['2', '6'])
+    expect(cancelled.output).toContain('1 of 4 ended jobs')
+  })
+
   test('list shows a column that is added to the list of columns', async () => {
     await job(['submit', '--name', 'one', '--', 'true'])
     const columns = JOB_COLUMNS as JobColumn[]
