@@ -16,6 +16,7 @@ import { type ConnectedHosts, connectHosts } from './hosts.ts'
 import { type OpenQueue, readQueue } from './open-queue.ts'
 import {
   bundleFiles,
+  claimText,
   deletedError,
   findPlaces,
   findRank,
@@ -29,7 +30,7 @@ import {
   RankOutput,
   type RankPlace,
 } from './rank-logs.ts'
-import { checkHasRanks, claimText } from './ranks.ts'
+import { checkHasRanks } from './ranks.ts'
 import { jobOr } from './show.ts'
 
 type LogOptions = GlobalOptions & {

@@ -25,7 +25,6 @@ import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.
 import { painterOf } from '../output/colour.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import type { ConnectedHosts } from './hosts.ts'
-import { claimText } from './ranks.ts'
 
 /** Of a file that is read whole; what is read of all ranks together has limits as well. */
 const MOST_RANK_BYTES = 4 * 1024 * 1024
@@ -44,8 +43,12 @@ export const DELETED_HINT = 'muster job clean, and muster job work --keep, delet
 export const deletedError = (id: number, hosts: readonly string[]): MusterError =>
   new MusterError('usage', deletedWords(id, hosts), { hint: DELETED_HINT })
 
-const deletedWords = (id: number, hosts: readonly string[]): string =>
+export const deletedWords = (id: number, hosts: readonly string[]): string =>
   `no output of job ${id} on ${foldHostSet(hosts)}: its files were deleted`
+
+/** Empty: no other host says that it has the rank. */
+export const claimText = ({ claimedBy }: Pick<RankRow, 'claimedBy'>): string =>
+  claimedBy === undefined ? '' : `, claimed by ${foldHostSet(claimedBy)}`
 
 /** Output in whose place is something else now, such as a FIFO, which would block its reader. `where`: its rank or file. */
 const otherWords = (id: number, where: string): string =>

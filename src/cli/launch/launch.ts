@@ -27,6 +27,7 @@ import { type ConnectedInventory, connectHosts } from '../job/hosts.ts'
 import { linkSpeedsOf, noticeScheduler, type OpenQueue, openQueue } from '../job/open-queue.ts'
 import {
   bundleFiles,
+  claimText,
   findPlaces,
   launcherPlace,
   OutputTail,
@@ -34,7 +35,7 @@ import {
   RankOutput,
   type RankPlace,
 } from '../job/rank-logs.ts'
-import { claimText, formatRanks, type RankReadings, readRanks } from '../job/ranks.ts'
+import { formatRanks, type RankReadings, readRanks } from '../job/ranks.ts'
 import { jobOr, preflightWords, ringText } from '../job/show.ts'
 import { COMMAND_WORDS, checkRoom, prepareJob, type SubmitOptions, tryOut, withJobOptions } from '../job/submit.ts'
 import { whyWaiting } from '../job/why-waiting.ts'
@@ -202,7 +203,7 @@ class LaunchWatch {
   readonly #context: CliContext
   readonly #screen: LiveScreen
   #job: Job
-  #readings: RankReadings = { readings: new Map(), troubles: new Map() }
+  #readings: RankReadings = { readings: new Map(), troubles: new Map(), deleted: new Set() }
   #output: { readonly attempt: number; readonly rank: RankOutput } | undefined
   #said = ''
   #waits = ''

@@ -12,7 +12,7 @@ import { lastLines, type RankStream } from '../launch/fold.ts'
 import type { RankEnd } from '../launch/rank.ts'
 import { type RankBounds, rankBounds } from '../launch/rank-bounds.ts'
 import { rankFailures } from '../launch/verdict.ts'
-import { type BundleState, failuresOf, isActive, type Job, namesOf } from './job.ts'
+import { type BundleState, failuresOf, hasBegun, type Job, namesOf } from './job.ts'
 import { bundleKey, isOfAttempt, parseBundleKey } from './orders.ts'
 
 /** `stopped`: ended because Muster or the launcher ended it, or without an exit code. */
@@ -180,15 +180,26 @@ function stateOfCode(code: number): RankState {
 }
 
 /**
- * A program for `sh` on each host of an active job, by host; `parseRankReadings` reads what they print. They only read, take about 5 ms
- * a rank, and print about 100 bytes a rank, and `mostLine` characters of its last line.
+ * A program for `sh` on each host, by host, for bundles that run or have ended; `parseRankReadings` and `parseDeleted` read what they
+ * print. They only read, take about 5 ms a rank, and print about 100 bytes a rank and its last line.
  */
-export function rankPrograms(job: Job, storeId: string, mostLine: number = MOST_LINE): ReadonlyMap<string, string> {
-  if (!isActive(job.state)) return new Map()
+export const rankPrograms = (job: Job, storeId: string): ReadonlyMap<string, string> =>
+  readingPrograms(job, storeId, ({ kind }) => kind !== 'sent', MOST_LINE)
+
+/** The same for bundles that run, without last lines. */
+export const runningPrograms = (job: Job, storeId: string): ReadonlyMap<string, string> =>
+  readingPrograms(job, storeId, ({ kind }) => kind === 'begun', 0)
+
+function readingPrograms(
+  job: Job,
+  storeId: string,
+  isWanted: (bundle: BundleState) => boolean,
+  mostLine: number,
+): ReadonlyMap<string, string> {
   return programsOf(
     job,
     storeId,
-    ({ kind }) => kind === 'begun',
+    isWanted,
     (calls) => `${RANK}{ echo "$m all"; cat /proc/[0-9]*/stat; ${calls}
 } 2>/dev/null | LC_ALL=C awk -v m="$m" -v now="$(date +%s)" -v most=${mostLine} ${shellQuote(AWK)}
 `,
@@ -211,7 +222,7 @@ export function tailPrograms(job: Job, storeId: string, mostBytes: number): Read
   )
 }
 
-/** Each calls `rank RANK RESTART PID FILE…` for its ranks, in the directory of their bundle `k`. */
+/** Each calls `rank RANK RESTART PID FILE…` for its ranks, in the directory of their bundle `k`, or `deleted BUNDLE` where there is none. */
 function programsOf(
   job: Job,
   storeId: string,
@@ -223,7 +234,7 @@ function programsOf(
   const calls = new Map<string, string[]>()
   const isWrapped = spec.launch?.ranks !== undefined
   for (const [bundle, { host }] of state.places.entries())
-    if (isWanted(state.bundles?.[bundle] ?? { kind: 'sent' }))
+    if (isWanted(bundleStateOf(job, bundle)))
       getOrMake(calls, host, () => []).push(`one ${bundleKey(storeId, job, bundle)} ${isWrapped ? '-' : bundle}`)
   return new Map(
     [...calls].map(([host, own]) => [host, `${EACH_RANK}${format(own.slice(0, MOST_BUNDLES).join('\n'))}`]),
@@ -234,11 +245,11 @@ function programsOf(
  * `m` is what no rank can foresee: it begins the lines between what ranks wrote. Only numbers of the file `ranks` are used, as the job
  * may have written to it. It may also have put FIFOs or devices in place of files, which would block their reader.
  */
-const EACH_RANK = `cd ${JOBS_DIRECTORY} || exit
+const EACH_RANK = `jobs=${JOBS_DIRECTORY}
 m=$(od -An -N8 -tx1 </dev/urandom | tr -d ' ') && [ -n "$m" ] || exit
 one() {
-  cd "$1" || return
   k=$1
+  cd "$jobs/$k" || { [ -e "$jobs/$k" ] || deleted "$k"; return; }
   if [ "$2" = - ]; then
     [ -f ranks ] && head -c ${RANKS_BYTES} ranks | awk 'NR <= ${MOST_RANKS} && NF == 3 && /^[0-9 ]+$/ && length($0) < 40 { last[$1] = $0 } END { for (r in last) print last[r] }' |
       while read -r r t p; do
@@ -249,11 +260,12 @@ one() {
     q=; read -r q x <"/proc/$p/task/$p/children"
     rank "$2" 0 "\${q:-$p}" $(ls -trd out err)
   fi
-  cd ..
+  :
 }
 `
 
-const RANK = `${READ_STAT}rank() {
+const RANK = `${READ_STAT}deleted() { echo "$m deleted $1"; }
+rank() {
   r=$1 t=$2 p=$3; shift 3
   w=; read -r w <"/proc/$p/wchan"
   read_stat "/proc/$p/stat"
@@ -263,7 +275,8 @@ const RANK = `${READ_STAT}rank() {
 `
 
 /** The last line may still be written, the first one may be cut: it is left out. */
-const tailFunction = (mostBytes: number): string => `rank() {
+const tailFunction = (mostBytes: number): string => `deleted() { :; }
+rank() {
   r=$1; shift 3
   for f; do
     if [ ! -f "$f" ] && { [ -e "$f" ] || [ -L "$f" ]; }; then printf '%s\\n\\n' "$m $k $r other"; fi
@@ -345,6 +358,7 @@ function flush() {
   print head, sprintf("%.0f", bytes), quiet, step == "" ? "-" : step, line
 }
 $1 == m && $2 == "all" { all = 1; next }
+$1 == m && $2 == "deleted" { print $3, $2; next }
 $1 == m && $2 == "rank" {
   if (all) { all = 0; add_up() }
   flush()
@@ -388,6 +402,8 @@ export function parseRankReadings(
     if (!bounds.canHave(bundle, Number(rank))) continue
     if (![ticks, bytes, quiet].every((word) => /^\d{1,15}$/.test(word))) continue
     const line = words.join(' ').slice(0, MOST_LINE)
+    // Another process may have its number by now.
+    const isAlive = /^[A-Za-z]$/.test(state) && bundleStateOf(job, bundle).kind !== 'ended'
     getOrMake(found, bundle, () => []).push({
       rank: Number(rank),
       restart: Number(restart),
@@ -395,7 +411,7 @@ export function parseRankReadings(
       quietS: Number(quiet),
       ...(/^\d{1,15}$/.test(step) ? { step: Number(step) } : {}),
       ...(line === '' ? {} : { line }),
-      ...(/^[A-Za-z]$/.test(state)
+      ...(isAlive
         ? {
             process: {
               pid: Number(pid),
@@ -409,3 +425,16 @@ export function parseRankReadings(
   }
   return found
 }
+
+/** Bundles that have run, and of which their host has no files any more. */
+export function parseDeleted(text: string, host: string, job: Job, storeId: string): ReadonlySet<number> {
+  const found = text.split('\n').flatMap((row) => {
+    const [key = '', word] = row.split(' ')
+    const bundle = word === 'deleted' ? bundleOf(key, host, job, storeId) : undefined
+    return bundle !== undefined && hasBegun({ bundles: [bundleStateOf(job, bundle)] }) ? [bundle] : []
+  })
+  return new Set(found)
+}
+
+const bundleStateOf = ({ state }: Job, bundle: number): BundleState =>
+  ('bundles' in state ? state.bundles?.[bundle] : undefined) ?? { kind: 'sent' }

@@ -4,7 +4,7 @@ import { getOrMake } from '../../base/collections.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { formatRankSet } from '../launch/fold.ts'
 import { isActive, type Job, type JobEvent } from './job.ts'
-import { parseRankReadings, type RankReading, rankPrograms } from './ranks.ts'
+import { parseRankReadings, type RankReading, runningPrograms } from './ranks.ts'
 
 /** Readings of a job: so many in its time, within these bounds. */
 const PARTS = 20
@@ -47,7 +47,7 @@ export class SilenceWatch {
     this.#asked.set(host, asked)
     for (const { id } of asked) this.#askedMs.set(`${host} ${id}`, nowMs)
     const programs = asked.map(
-      (job) => `(${rankPrograms(job, this.#storeId, 0).get(host) ?? 'false'}) && echo ${endOf(job)}\n`,
+      (job) => `(${runningPrograms(job, this.#storeId).get(host) ?? 'false'}) && echo ${endOf(job)}\n`,
     )
     return programs.length === 0 ? '' : formatProgram(programs.join(''))
   }

@@ -9,10 +9,12 @@ import type { BundleState, Job } from '../../../../src/scheduler/jobs/job.ts'
 import { bundleKey } from '../../../../src/scheduler/jobs/orders.ts'
 import {
   failedRanks,
+  parseDeleted,
   parseRankReadings,
   parseRankTails,
   rankPrograms,
   ranksOf,
+  runningPrograms,
   tailPrograms,
 } from '../../../../src/scheduler/jobs/ranks.ts'
 import { requirement } from '../../../support/requirements.ts'
@@ -243,6 +245,31 @@ describe('ranks read from a host', () => {
       { rank: 0, step: 3, line: 'step: 3' },
     ])
   })
+
+  it.skipIf(!hasProc)(
+    'are those of bundles that have ended, too, without a process, unless their files were deleted',
+    () => {
+      const begun = jobWith(2, { ranks: `0 0 ${process.pid}\n1 0 1\n`, out: 'step 9\n', err: '', 'rank.1': 'bye\n' })
+      const end: BundleState = { kind: 'ended', end: { kind: 'exit', code: 0 }, beganMs: 0, ranMs: 1 }
+      const job: Job = { ...jobOf(2, end), attempt: begun.attempt }
+      const told = () => run(rankPrograms(job, STORE).get('m1'))
+      const readings = [...parseRankReadings(told(), 'm1', job, STORE).values()].flat()
+      expect(readings.toSorted((one, other) => one.rank - other.rank)).toMatchObject([
+        { rank: 0, step: 9, line: 'step 9' },
+        { rank: 1, line: 'bye' },
+      ])
+      expect([...parseRankReadings(told(), 'm1', job, STORE).values()].flat().some(({ process }) => process)).toBe(
+        false,
+      )
+      expect(runningPrograms(job, STORE).size).toBe(0)
+      expect(parseDeleted(told(), 'm1', job, STORE)).toEqual(new Set())
+      rmSync(join(home, 'muster/jobs', bundleKey(STORE, job, 0)), { recursive: true })
+      expect(parseDeleted(told(), 'm1', job, STORE)).toEqual(new Set([0]))
+      // It never began, so it had none.
+      const unable: Job = { ...jobOf(2, { kind: 'ended', end: { kind: 'unable' } }), attempt: begun.attempt }
+      expect(parseDeleted(told(), 'm1', unable, STORE)).toEqual(new Set())
+    },
+  )
 
   it('are not taken from what a rank wrote into its output or into the file of ranks', () => {
     const found = read(2, {
