@@ -146,6 +146,8 @@ export type RanksSeen = {
   /** Why a host cannot be read now, by its name. */
   readonly troubles: ReadonlyMap<string, string>
   readonly traces: RankTraces
+  /** Bundles whose files were deleted. */
+  readonly deleted: ReadonlySet<number>
 }
 
 export const FIRST_QUEUE_VIEW: QueueView = {

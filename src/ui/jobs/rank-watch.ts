@@ -3,6 +3,7 @@ import { type Clock, hasPassed } from '../../base/clock.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import { isActive, type Job } from '../../scheduler/jobs/job.ts'
 import {
+  parseDeleted,
   parseRankReadings,
   parseRankTails,
   type RankReading,
@@ -43,6 +44,7 @@ export class RankWatch implements Disposable {
   #readings = new Map<number, readonly RankReading[]>()
   #tails = new Map<string, readonly RankTail[]>()
   #troubles = new Map<string, string>()
+  #deleted = new Map<string, ReadonlySet<number>>()
   #traces: RankTraces = new Map()
 
   constructor(work: WorkPort, clock: Clock, onRead: (seen: RanksSeen | undefined) => void) {
@@ -85,6 +87,7 @@ export class RankWatch implements Disposable {
     this.#readings = new Map()
     this.#tails = new Map()
     this.#troubles = new Map()
+    this.#deleted = new Map()
     this.#traces = new Map()
   }
 
@@ -97,6 +100,7 @@ export class RankWatch implements Disposable {
       tails: toldApart([...this.#tails.values()].flat()),
       troubles,
       traces: this.#traces,
+      deleted: new Set([...this.#deleted.values()].flatMap((own) => [...own])),
     }
   }
 
@@ -144,6 +148,7 @@ export class RankWatch implements Disposable {
     if (trouble === undefined) {
       const readings = parseRankReadings(text.slice(0, at), host, job, this.#storeId)
       for (const [bundle, own] of readings) this.#readings.set(bundle, own)
+      this.#deleted.set(host, parseDeleted(text.slice(0, at), host, job, this.#storeId))
       this.#tails.set(host, parseRankTails(text.slice(at + BETWEEN.length + 1), host, job, this.#storeId, MOST_LINES))
       this.#traces = noteSights(this.#traces, [...readings.values()].flat().flatMap(sightOf), this.#clock.now())
     }

@@ -57,6 +57,8 @@ export type RankPicture = {
   readonly lags: ReadonlyMap<number, Lag>
   readonly silence: Silence | undefined
   readonly tails: readonly RankTail[]
+  /** Bundles whose files were deleted. */
+  readonly deleted: ReadonlySet<number>
   /** Why it failed, else what it wrote last, if known. */
   wordsOf(row: RankRow): string | undefined
   readonly selected: RankRow | undefined
@@ -66,6 +68,7 @@ export type RankPicture = {
 }
 
 const SILENT_S = 600
+const NONE_DELETED: ReadonlySet<number> = new Set()
 
 /** Of one job and one reading it is made once. */
 let last: { readonly job: Job; readonly seen: RanksSeen | undefined; readonly picture: RankPicture } | undefined
@@ -115,7 +118,13 @@ export const rankColumns = ({
 ]
 
 function newPicture(job: Job, seen: RanksSeen | undefined): RankPicture {
-  const { troubles = new Map<string, string>(), traces = new Map(), tails = [], readings } = seen ?? {}
+  const {
+    troubles = new Map<string, string>(),
+    traces = new Map(),
+    tails = [],
+    deleted = NONE_DELETED,
+    readings,
+  } = seen ?? {}
   const rows = ranksOf(job, readings)
   // What was read over time of a rank that several hosts claim is that of all of them.
   const running = rows.flatMap(({ state, rank, reading, claimedBy }) =>
@@ -134,6 +143,7 @@ function newPicture(job: Job, seen: RanksSeen | undefined): RankPicture {
     lags,
     silence: isWatched && allRun ? silenceOf(traces, running, job.spec.silence?.seconds ?? SILENT_S) : undefined,
     tails,
+    deleted,
     selected: undefined,
     sortOf({ state, rank, host, claimedBy }) {
       if (claimedBy !== undefined && state !== 'failed') return 'claimed'
@@ -156,6 +166,8 @@ const lastWords = (tails: readonly RankTail[], row: RankRow): string | undefined
 /** As its host has it. */
 const tailsOf = (tails: readonly RankTail[], { rank, host }: RankRow): readonly RankTail[] =>
   tails.filter((tail) => tail.rank === rank && tail.host === host)
+
+const hasEnded = ({ state }: RankRow): boolean => state === 'done' || state === 'failed' || state === 'stopped'
 
 /** `rank 3` is `3`, `ps 0` stays. */
 const labelOf = ({ title }: RankRow) => title.replace(/^rank /, '')
@@ -256,11 +268,14 @@ export function ranksDocument(input: RanksInput): RanksDocument {
       const line = grid.lines[index]
       if (line === undefined) return []
       const trouble = picture.troubles.get(line.host)
-      const [only] = picture.hosts.get(line.host)?.length === 1 ? line.ranks : []
+      const own = picture.hosts.get(line.host) ?? []
+      const [only] = own.length === 1 ? line.ranks : []
+      // What the host does now is not theirs.
+      const usage = own.every(hasEnded) ? '-' : usageText(samples.get(line.host))
       const beside =
         trouble !== undefined
           ? { text: trouble, style: styleOf(theme.warning) }
-          : { text: (only && picture.wordsOf(only)) ?? usageText(samples.get(line.host)), style: muted }
+          : { text: (only && picture.wordsOf(only)) ?? usage, style: muted }
       return [
         {
           text: ` ${line.isFirst ? padEnd(clip(printable(line.host), grid.hostWidth - 1), grid.hostWidth) : ' '.repeat(grid.hostWidth)}`,
@@ -469,7 +484,7 @@ export function belowDocument(picture: RankPicture, view: RanksView, columns: nu
     const rows = own.flatMap(({ lines }) => lines.map((line): Row => [{ text: ` ${printable(line)}`, style: text }]))
     return {
       title: `log of ${who}`,
-      document: documentOf(rows.length > 0 ? rows : [[{ text: ' no output yet', style: muted }]]),
+      document: documentOf(rows.length > 0 ? rows : [[{ text: ` ${noneText(picture, selected)}`, style: muted }]]),
     }
   }
   const all = foldedLines(tails)
@@ -480,7 +495,7 @@ export function belowDocument(picture: RankPicture, view: RanksView, columns: nu
   const few = all.length === 0 ? '' : `, ${odd.length} of ${all.length} lines differ`
   const title =
     view.below === 'log'
-      ? `log of ${count} ranks${few}`
+      ? `log of ${count} ranks${few}${all.length === 0 ? '' : deletedText(picture)}`
       : `lines that not all ranks wrote: ${odd.length} of ${all.length}`
   const document: RowDocument = {
     head: [],
@@ -488,7 +503,7 @@ export function belowDocument(picture: RankPicture, view: RanksView, columns: nu
     row(index) {
       const line = lines[index]
       if (line === undefined)
-        return [{ text: all.length === 0 ? ' no output yet' : ' all ranks wrote the same', style: muted }]
+        return [{ text: all.length === 0 ? ` ${noneText(picture)}` : ' all ranks wrote the same', style: muted }]
       const style = line.isOdd ? boldStyle(theme.warning) : muted
       return [
         { text: `${line.isOdd ? '▸' : ' '}${padEnd(setOf(line), width)}  `, style },
@@ -497,6 +512,18 @@ export function belowDocument(picture: RankPicture, view: RanksView, columns: nu
     },
   }
   return { title, document }
+}
+
+/** In place of the output of a rank, or of all of them. */
+function noneText({ hosts, deleted }: RankPicture, row?: RankRow): string {
+  const rows = row === undefined ? [...hosts.values()].flat() : [row]
+  return rows.some(({ bundle }) => deleted.has(bundle)) ? 'the output was deleted' : 'no output yet'
+}
+
+/** `, deleted on n2`; empty: nothing was. */
+function deletedText({ hosts, deleted }: RankPicture): string {
+  const names = [...hosts].flatMap(([host, rows]) => (rows.some(({ bundle }) => deleted.has(bundle)) ? [host] : []))
+  return names.length === 0 ? '' : `, deleted on ${foldHostSet(names)}`
 }
 
 function stackDocument({ stack }: RanksView, columns: number, theme: Theme): RowDocument {

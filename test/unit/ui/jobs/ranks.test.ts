@@ -25,7 +25,9 @@ const gang = (hosts: readonly string[], bundles: readonly BundleState[] = hosts.
     { name: 'train.py', bundles: hosts.length, launch: LAUNCH },
   )
 
+/** `isDeleted`: its bundle has no files. */
 type Told = {
+  readonly isDeleted?: boolean
   readonly step?: number
   readonly quietS?: number
   readonly bytes?: number
@@ -49,10 +51,6 @@ async function openRanks({
   const tab = await openQueueTab('5', columns, rows, [job], {})
   await tab.press('\r')
   let answered = tab.logs.length - hosts.length
-  const hasEnded = (bundle: number) => {
-    const { state } = tab.queue.jobs[0] ?? job
-    return 'bundles' in state && state.bundles?.[bundle]?.kind === 'ended'
-  }
   /** Answers what hosts have been asked. */
   const answer = async (toldOf: (rank: number) => Told | undefined) => {
     for (const [host, , handlers] of tab.logs.slice(Math.max(0, answered))) {
@@ -63,22 +61,15 @@ async function openRanks({
         handlers.onEnd({ kind: 'unreachable', reason: 'no route to host' })
         continue
       }
-      // A bundle that has ended is not asked.
-      const readings = (hasEnded(bundle) ? [] : own).map(
-        ([rank, { step, quietS = 1, bytes = 99, cpuS = 0, lines = [] } = {}]) =>
-          [
-            key,
-            rank,
-            0,
-            100 + rank,
-            'S',
-            cpuS * 100,
-            'futex_wait',
-            bytes,
-            quietS,
-            step ?? '-',
-            lines.at(-1) ?? '',
-          ].join(' '),
+      if (own.some(([, told]) => told?.isDeleted)) {
+        handlers.onStdout(Buffer.from(`${key} deleted\n=\n${MARK}\n`))
+        handlers.onEnd({ kind: 'exit', code: 0 })
+        continue
+      }
+      const readings = own.map(([rank, { step, quietS = 1, bytes = 99, cpuS = 0, lines = [] } = {}]) =>
+        [key, rank, 0, 100 + rank, 'S', cpuS * 100, 'futex_wait', bytes, quietS, step ?? '-', lines.at(-1) ?? ''].join(
+          ' ',
+        ),
       )
       const tails = own.map(([rank, { lines = [] } = {}]) => `${MARK} ${key} ${rank} whole\n${lines.join('\n')}\n\n`)
       handlers.onStdout(Buffer.from(`${readings.join('\n')}\n=\n${MARK}\n${tails.join('')}`))
@@ -181,7 +172,7 @@ describe('the ranks of a gang', () => {
     expect(text()).toMatch(/▸6 ▲/)
   })
 
-  it('name what the host of a straggler does, if the Network tab watches it', async () => {
+  it('name what the host of a straggler does, if the Network tab watches it, while ranks of it run', async () => {
     const { watch, console } = await openRanks()
     await watch(80, (rank, s) => ({ step: rank === 6 ? 2 * s : 4 * s }))
     const { details, ranks, seen } = console.state.queue
@@ -207,9 +198,20 @@ describe('the ranks of a gang', () => {
     expect(head.map((row) => row.map(({ text }) => text).join('')).join('\n')).toMatch(
       /the others 0\.2\d s \(n2: CPU 34%, GPU 0 96% 84 °C, in 8M, out 96k\)/,
     )
+    const besideN2 = (job: Job) => {
+      const over = rankPicture({ ...details, job }, ranks, undefined)
+      const { row } = ranksDocument({
+        ...{ details, picture: over, samples, columns: 200, headRows: 9, theme: themes.none, nowMs: 0 },
+      })
+      return row(1).at(-1)?.text
+    }
+    const hosts = ['n1', 'n2']
+    expect(besideN2(gang(hosts))).toBe('CPU 34%, GPU 0 96% 84 °C, in 8M, out 96k')
+    // What the host does after they have ended is not theirs.
+    expect(besideN2(gang(hosts, [{ kind: 'begun' }, { kind: 'ended', end: { kind: 'exit', code: 0 } }]))).toBe('-')
   })
 
-  it('keep the last steps of a bundle that has ended', async () => {
+  it('show the last steps of a bundle that has ended', async () => {
     const hosts = ['n1', 'n2']
     const { answer, press, text, queue, clock, job } = await openRanks({ hosts })
     await answer((rank) => ({ step: 400 + rank, lines: ['step 404'] }))
@@ -220,9 +222,39 @@ describe('the ranks of a gang', () => {
       await setImmediate()
     }
     await answer((rank) => ({ step: 500 + rank, lines: ['step 404', ...(rank === 4 ? ['out of memory', ''] : [])] }))
-    expect(text()).toMatch(/● 500[\s\S]*■ 404/)
+    expect(text()).toMatch(/● 500[\s\S]*■ 504/)
     await press('\x1b[B')
-    expect(text()).toMatch(/▸ rank 4 on n2: stopped, step 404 {2}out of memory$/m)
+    expect(text()).toMatch(/▸ rank 4 on n2: stopped, step 504 {2}out of memory$/m)
+  })
+
+  it('say that the output was deleted, of all of them, of some and of one, and keep the steps that were read', async () => {
+    const hosts = ['n1', 'n2']
+    const ended: BundleState = { kind: 'ended', end: { kind: 'exit', code: 0 }, beganMs: 0, ranMs: 1 }
+    const { answer, press, text, titles, queue, clock, job } = await openRanks({ hosts })
+    await answer((rank) => ({ step: 400 + rank, lines: ['begin'] }))
+    queue.jobs[0] = { ...gang(hosts, [{ kind: 'begun' }, ended]), id: job.id }
+    const again = async () => {
+      for (let s = 0; s < 3; s += 1) {
+        clock.advance(1000)
+        await setImmediate()
+      }
+    }
+    await again()
+    await answer((rank) => (rank < 4 ? { lines: ['begin'] } : { isDeleted: true }))
+    expect(titles()[1]).toBe(' log of 8 ranks, 0 of 1 lines differ, deleted on n2 ')
+    expect(text()).toMatch(/■ 404/)
+    await press('\x1b[B')
+    await press('\r')
+    expect(titles()[1]).toBe(' log of rank 4 on n2 ')
+    expect(text()).toMatch(/^ the output was deleted$/m)
+    await press('q')
+    await again()
+    await answer(() => ({ isDeleted: true }))
+    queue.jobs[0] = { ...gang(hosts, [ended, ended]), id: job.id }
+    await again()
+    await answer(() => ({ isDeleted: true }))
+    expect(titles()[1]).toBe(' log of 8 ranks ')
+    expect(text()).toMatch(/^ the output was deleted$/m)
   })
 
   it('look stuck when none wrote anything or used its processor, with what they wait in', async () => {
