@@ -12,6 +12,7 @@ import { declaredShare } from '../../ops/nfs/shared-directory.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import {
   type BundleState,
+  bundleTitle,
   engineNodes,
   FINAL_KINDS,
   formatBundle,
@@ -177,7 +178,7 @@ Examples:
         const trouble = silenceOf(state, rank, down)
         const how = bundle === undefined ? '' : bundleWords(bundle, requestsOf(spec)[rank], trouble)
         lines.push([
-          `bundle ${rank}`,
+          bundleTitle(spec, rank),
           `${placeTitle(host)}${nodes === undefined ? '' : ` on ${nodes}`}${devices.length > 0 ? `, GPU ${devices.join(',')}` : ''}: ${how}`,
         ])
       })

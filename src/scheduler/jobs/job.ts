@@ -365,6 +365,10 @@ const nodesOf = (bundle: BundleState): string | undefined => (bundle.kind === 's
 export const engineNodes = (state: JobState): string | undefined =>
   'bundles' in state ? state.bundles?.map(nodesOf).find((nodes) => nodes !== undefined) : undefined
 
+/** `bundle 2`. An engine tells of all bundles of a gang together, and not which of its nodes has which: `bundles 0-3`. */
+export const bundleTitle = ({ engine, bundles }: JobSpec, rank: number): string =>
+  engine !== undefined && bundles > 1 ? `bundles 0-${bundles - 1}` : `bundle ${rank}`
+
 export const ENDED_SILENTLY = 'its process ended without an exit code'
 export const REBOOTED = 'the host rebooted'
 

@@ -5,7 +5,7 @@ import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import { timeText, whenText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
-import { engineNodes, formatBundle, isFinal, type JobState, silenceOf } from '../../scheduler/jobs/job.ts'
+import { bundleTitle, engineNodes, formatBundle, isFinal, type JobState, silenceOf } from '../../scheduler/jobs/job.ts'
 import {
   groupRanMs,
   JOB_COLUMNS,
@@ -395,7 +395,7 @@ export function jobDocument(
       const old = silence === undefined ? '' : `, according to its last report: ${silence}`
       rows.push(
         ...say(
-          `bundle ${rank}: ${placeTitle(host)}${on}${gpu}: ${how}${old}`,
+          `${bundleTitle(spec, rank)}: ${placeTitle(host)}${on}${gpu}: ${how}${old}`,
           old === '' ? muted : styleOf(theme.warning),
         ),
       )

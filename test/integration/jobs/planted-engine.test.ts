@@ -126,6 +126,7 @@ describe('an engine that is planted with one line', () => {
       expect((await muster(['job', 'show', String(first)])).output).toMatch(
         /^bundle 0: +Planted on crater\[1-2\]: started$/m,
       )
+      expect((await muster(['job', 'show', String(gang)])).output).toMatch(/^bundles 0-1: +Planted/m)
       const { output } = await muster(['job', 'show', String(first), '--json'])
       expect(JSON.parse(output)).toMatchObject({ nodes: 'crater[1-2]' })
       expect((await muster(['pack', '--engine', 'embedded'])).output).toContain('3 with Planted (1, 2, 3)')

@@ -110,6 +110,7 @@ describe('the Jobs tab', () => {
     const { queue, press, text, hints } = await openTab('5', 120, 40, [jobOf(1, runningOn('@slurm'), gang)])
     queue.engineLog = Buffer.from('hi\n')
     expect(text()).toContain('output of rank 0 of 3')
+    expect(text()).toContain('bundles 0-2: Slurm: started')
     expect(hints()).not.toContain('next rank')
     await press('\r')
     expect(hints()).toContain('Right next rank')
