@@ -7,7 +7,9 @@ import type { Command } from 'commander'
 import { printable } from '../../base/printable.ts'
 import { clip } from '../../base/text-width.ts'
 import { HOST, lastOperand, operandsOf } from '../../inventory/complete-host-set.ts'
+import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import { findHostsFile, loadInventory } from '../../inventory/load-inventory.ts'
+import { CHANGED_KINDS } from '../../scheduler/jobs/job.ts'
 import type { JobStore } from '../../scheduler/jobs/store.ts'
 import { environmentValue } from '../command-line/options.ts'
 import type { VerbTree } from '../command-line/tree.ts'
@@ -80,16 +82,15 @@ async function candidatesOf(
   if (wanted.kind === 'list') return { kind: 'open', found: wanted.choices.map((name) => [before + name, '']) }
   const value = VALUES[wanted.name]
   if (value === undefined) return words([])
-  const list = await value(word.slice(before.length), { hosts }, context)
+  const list = await value(word.slice(before.length), { hosts, verb: command.name() }, context)
   return { ...list, found: list.found.map(([text, about]) => [before + text, about]) }
 }
 
+/** `verb`: the last word of its name. */
+type Asked = { readonly hosts: string | undefined; readonly verb: string }
+
 /** Finds values for a placeholder, which means the same in every verb. `typed`: the value so far. */
-type Value = (
-  typed: string,
-  options: { readonly hosts: string | undefined },
-  context: CliContext,
-) => Promise<Candidates>
+type Value = (typed: string, asked: Asked, context: CliContext) => Promise<Candidates>
 
 const files: Value = async () => ({ kind: 'files', found: [] })
 
@@ -115,22 +116,40 @@ async function hostsAndGroups(hosts: string | undefined, context: CliContext): P
 
 /** Values from the queue, if there is one. */
 const fromQueue =
-  (read: (store: JobStore, typed: string) => readonly Candidate[]): Value =>
-  async (typed, { hosts }, context) => {
+  (read: (store: JobStore, typed: string, verb: string) => readonly Candidate[]): Value =>
+  async (typed, { hosts, verb }, context) => {
     const { isQueueAt, queuePath, readQueue } = await import('../job/open-queue.ts')
     const options = hosts === undefined ? {} : { hosts }
     const inventory = await loadInventory(inventorySource(options, context))
     if (!isQueueAt(queuePath(inventory, context))) return { kind: 'words', found: [] }
     using queue = await readQueue(options, context, 0)
-    return { kind: 'words', found: read(queue.store, typed) }
+    return { kind: 'words', found: read(queue.store, typed, verb) }
   }
 
-const jobs = fromQueue((store, typed) => {
+/** For a verb that changes jobs, those that it changes; it may wait for those that can be cancelled. */
+const KINDS: Readonly<Record<string, readonly string[]>> = { ...CHANGED_KINDS, wait: CHANGED_KINDS.cancel }
+
+const jobs = fromQueue((store, typed, verb) => {
   const start = typed.slice(0, typed.lastIndexOf(',') + 1)
   return store
-    .list([], MOST_JOBS)
+    .list(KINDS[verb] ?? [], MOST_JOBS)
     .map(({ id, state, spec }) => [`${start}${id}`, `${state.kind}: ${spec.name ?? ''}`] as const)
 })
+
+/** Launchers, and the rows of hosts.yaml. */
+const launchers: Value = async (_typed, { hosts }, context) => {
+  const { LAUNCHERS } = await import('../../scheduler/launch/launchers.ts')
+  const { section } = await import('../../scheduler/launch/rows.ts')
+  const source = inventorySource(hosts === undefined ? {} : { hosts }, context)
+  const rows = findHostsFile(source) === undefined ? undefined : sectionOf(await loadInventory(source), section)
+  return {
+    kind: 'words',
+    found: [
+      ...LAUNCHERS.map(({ name }) => [name, 'launcher'] as const),
+      ...Array.from(rows?.keys() ?? [], (name) => [name, 'row of hosts.yaml'] as const),
+    ],
+  }
+}
 
 const VALUES: Readonly<Record<string, Value>> = {
   target,
@@ -143,6 +162,7 @@ const VALUES: Readonly<Record<string, Value>> = {
   b: host,
   id: jobs,
   ids: jobs,
+  kind: launchers,
   study: fromQueue((store) => store.studies.list(MOST_JOBS).map(({ name, state }) => [name, state.kind])),
   areas: async () => {
     const { AREAS } = await import('../bring-up/areas.ts')

@@ -16,7 +16,7 @@ To complete in every new shell:
 ${lines.join('\n')}
 
 Tab completes verbs, options, hosts and @groups of hosts.yaml (without one: names
-in ~/.ssh/config), jobs, studies, areas and files. It connects to no host.
+in ~/.ssh/config), jobs, studies, launchers, areas and files. It connects to no host.
 `,
   run(shell: string, _options: object, { stdout }: CliContext) {
     stdout.write(SHELLS[shell]?.script ?? '')

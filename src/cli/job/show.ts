@@ -23,6 +23,7 @@ import {
   type PlacedRing,
   requestsOf,
   silenceOf,
+  UNFINISHED_KINDS,
 } from '../../scheduler/jobs/job.ts'
 import { JOB_COLUMNS, requestText, termsText } from '../../scheduler/jobs/job-columns.ts'
 import { type Metric, metricJson, rankBy } from '../../scheduler/jobs/metric.ts'
@@ -41,7 +42,7 @@ import { whyWaiting } from './why-waiting.ts'
 
 type ListOptions = GlobalOptions & { readonly state?: string; readonly limit: number }
 
-const STATES: readonly string[] = ['held', 'queued', 'starting', 'pending', 'running', 'ending', ...FINAL_KINDS]
+const STATES: readonly string[] = [...UNFINISHED_KINDS, ...FINAL_KINDS]
 
 export const list: VerbCode = {
   define: (command) =>

@@ -21,7 +21,7 @@ import { samplerOf } from '../../scheduler/study/optuna.ts'
 import { DEFAULT_DIGITS, type Point, pointKey, type Space, sizeOf } from '../../scheduler/study/space.ts'
 import { type PruneSpec, type StudySpec, spaceOf, stepMetricOf } from '../../scheduler/study/study.ts'
 import { handLine, mostTrials, pointText } from '../../scheduler/study/study-text.ts'
-import { numberFrom, repeatable, wholeNumber } from '../command-line/options.ts'
+import { numberFrom, offering, repeatable, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT } from '../command-line/verb.ts'
 import { parseJobEnvironment, withStdinIn } from '../job/environment.ts'
 import { noticeScheduler, type OpenQueue } from '../job/open-queue.ts'
@@ -100,10 +100,14 @@ export function withParameters(command: Command): Command {
 export function withMethod(command: Command): Command {
   command
     .optionsGroup('Search method:')
-    .option(
-      '--method <name>',
-      `how points are chosen: ${KNOWN.map(({ name, summary }) => `${name} (${summary})`).join(', ')}`,
-      'random',
+    .addOption(
+      offering(
+        new Option(
+          '--method <name>',
+          `how points are chosen: ${KNOWN.map(({ name, summary }) => `${name} (${summary})`).join(', ')}`,
+        ).default('random'),
+        KNOWN.map(({ name }) => name),
+      ),
     )
     .option('--repeat <n>', 'try each point N times', wholeNumber(1, MOST_REPEATS), 1)
     .option('--seed <n>', 'seed of all random choices (default: a random one)', wholeNumber(0, 2 ** 31))

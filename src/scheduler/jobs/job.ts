@@ -199,6 +199,19 @@ export type Job = {
 }
 
 export const FINAL_KINDS: readonly FinalKind[] = ['done', 'failed', 'timed-out', 'lost', 'cancelled']
+const ACTIVE_KINDS = ['starting', 'pending', 'running', 'ending'] as const
+export const UNFINISHED_KINDS = ['held', 'queued', ...ACTIVE_KINDS] as const
+
+/** The states of the jobs that each change is meant for. */
+export const CHANGED_KINDS: Readonly<
+  Record<'cancel' | 'hold' | 'release' | 'retry' | 'requeue', readonly JobState['kind'][]>
+> = {
+  cancel: UNFINISHED_KINDS,
+  hold: ['queued'],
+  release: ['held'],
+  retry: FINAL_KINDS.filter((kind) => kind !== 'done'),
+  requeue: ACTIVE_KINDS,
+}
 
 /** Before the first retry; doubled with each failure. */
 const BACK_OFF_MS = 2000

@@ -8,7 +8,7 @@ import type { DamagedRow } from './damage.ts'
 import type { DriverHost } from './driver-host.ts'
 import type { EngineRoom, EngineWait } from './engine.ts'
 import {
-  FINAL_KINDS,
+  CHANGED_KINDS,
   type FinalKind,
   hasBegun,
   isActive,
@@ -19,6 +19,7 @@ import {
   type JobState,
   missedWords,
   transition,
+  UNFINISHED_KINDS,
 } from './job.ts'
 import type { JobExtent, JobGroup } from './job-group.ts'
 import { JobRows, KeptActive } from './job-rows.ts'
@@ -523,14 +524,13 @@ const STEPS_EACH = 8
 const isOneOf = (kinds: readonly string[]): string =>
   kinds.length === 0 ? 'true' : `kind IN (${kinds.map(() => '?').join()})`
 const SAFE_NAME = /^[0-9a-z./-]+$/
-const UNFINISHED = "'held', 'queued', 'starting', 'pending', 'running', 'ending'"
+const quoted = (kinds: readonly string[]): string => kinds.map((kind) => `'${kind}'`).join()
+const UNFINISHED = quoted(UNFINISHED_KINDS)
 const FORGETTABLE = `FROM jobs WHERE ended_ms IS NOT NULL AND ended_ms < ?
   AND NOT EXISTS (SELECT 1 FROM trial WHERE trial.job = jobs.id AND trial.kind = 'open') AND id NOT IN
   (SELECT each.value FROM jobs AS waiting JOIN json_each(waiting.after) AS each
     WHERE waiting.kind IN (${UNFINISHED}) AND waiting.after IS NOT NULL)`
-const NEVER_DONE = FINAL_KINDS.filter((kind) => kind !== 'done')
-  .map((kind) => `'${kind}'`)
-  .join()
+const NEVER_DONE = quoted(CHANGED_KINDS.retry)
 const DEPENDENT = "SELECT 1 FROM jobs WHERE kind = 'queued' AND after IS NOT NULL LIMIT 1"
 const INSERT_JOB = `INSERT INTO jobs (spec, environment, user, submitted_ms, priority, attempt, failures, kind, state, after, alike)
   VALUES (?, ?, ?, ?, ?, 1, 0, ?, ?, ?, ?)`

@@ -1,17 +1,10 @@
 import type { ClusterAction } from '../../scheduler/jobs/engine.ts'
+import { CHANGED_KINDS } from '../../scheduler/jobs/job.ts'
 import type { Study } from '../../scheduler/study/study.ts'
 import { keyTable } from '../keys/key-table.ts'
 import { type ConsoleState, tableView } from '../state/console-state.ts'
 import { chosenClusterDetails, chosenLine, lineOfClusterJob, RESULTS, shownMembers } from './jobs-tables.ts'
-import {
-  CHANGED_KINDS,
-  countOf,
-  hasMetrics,
-  hasRanks,
-  isEngineGang,
-  type JobAction,
-  type JobLine,
-} from './queue-view.ts'
+import { countOf, hasMetrics, hasRanks, isEngineGang, type JobAction, type JobLine } from './queue-view.ts'
 
 type Test = (state: ConsoleState) => boolean
 

@@ -6,6 +6,7 @@ import { counted } from '../../base/counted.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { ClusterAction, ClusterJobDetails } from '../../scheduler/jobs/engine.ts'
+import { CHANGED_KINDS } from '../../scheduler/jobs/job.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
 import { confirmDialog, noAnswer } from '../dialogs/text-dialog.ts'
@@ -50,7 +51,6 @@ import {
   sweepShown,
 } from './jobs-tables.ts'
 import {
-  CHANGED_KINDS,
   clusterJobKey,
   commandLineOf,
   FILTERS,

@@ -186,14 +186,6 @@ export const KINDS: Readonly<Record<Exclude<Filter, 'all'>, readonly string[]>> 
   ended: ['done', 'failed', 'timed-out', 'lost', 'cancelled'],
 }
 
-/** The states that each action changes. */
-export const CHANGED_KINDS: Readonly<Record<JobAction, readonly string[]>> = {
-  cancel: [...KINDS.waiting, ...KINDS.running],
-  hold: ['queued'],
-  release: ['held'],
-  retry: ['failed', 'timed-out', 'lost', 'cancelled'],
-}
-
 /** Jobs that were submitted together, or a study with its jobs: it may have none yet, or never any. */
 export type JobLine = JobGroup & {
   readonly lead: Job | undefined

@@ -71,6 +71,16 @@ describe('options', () => {
     expect(await offered('simulate', 'fleet', '--policy=le')).toBe('open: --policy=least-stranding')
   })
 
+  it('offer launchers with the rows of hosts.yaml, and the methods of a study', async () => {
+    expect(await offered('job', 'submit', '--launch', 't')).toBe('words: torchrun tf')
+    writeFileSync(join(directory, 'hosts.yaml'), `${HOSTS}\nlaunchers: { tune: { command: [tune] } }\n`)
+    expect(await offered('job', 'submit', '--launch=t')).toBe('words: --launch=torchrun --launch=tf --launch=tune')
+    expect(await offered('launch', 'check', 'tu')).toBe('words: tune')
+    rmSync(join(directory, 'hosts.yaml'))
+    expect(await offered('job', 'submit', '--launch', 'mp')).toBe('words: mpi')
+    expect(await offered('study', 'create', 's', '--method', 't')).toBe('words: tpe')
+  })
+
   it('offer the formats of an import, and files where no format fits', async () => {
     expect(await offered('import', 'cl')).toBe('words: clush clusterssh')
     expect(await offered('import', 'inv')).toBe('files:')
@@ -156,6 +166,19 @@ describe('jobs and studies', () => {
     expect(output).toBe('words\n2\tqueued: eval\n1\tqueued: fit\n')
     expect(await offered('job', 'cancel', '1,')).toBe('words: 1,2 1,1')
     expect(await offered('ray', 'stop', '')).toBe('words:')
+  })
+
+  it('are those that the verb changes', async () => {
+    for (const _ of [1, 2, 3]) await runMuster(['job', 'submit', '--', 'true'], { directory })
+    await runMuster(['job', 'cancel', '2'], { directory })
+    await runMuster(['job', 'hold', '1'], { directory })
+    expect(await offered('job', 'cancel', '')).toBe('words: 3 1')
+    expect(await offered('job', 'hold', '')).toBe('words: 3')
+    expect(await offered('job', 'release', '')).toBe('words: 1')
+    expect(await offered('job', 'retry', '')).toBe('words: 2')
+    expect(await offered('job', 'requeue', '')).toBe('words:')
+    expect(await offered('job', 'wait', '')).toBe('words: 3 1')
+    expect(await offered('job', 'show', '')).toBe('words: 3 2 1')
   })
 
   it('do not create a queue', async () => {
