@@ -10,7 +10,7 @@ import { CHANGED_KINDS } from '../../scheduler/jobs/job.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
 import { confirmDialog, noAnswer } from '../dialogs/text-dialog.ts'
-import { commandOf } from '../keys/key-table.ts'
+import { activeCommandOf } from '../keys/key-table.ts'
 import type { WatchedResources } from '../network/watched-hosts.ts'
 import type { ClusterJob, EnginePicture } from '../packing/engine-picture.ts'
 import { NO_ANSWER, sourcesRow, sourceTitle } from '../packing/packing-input.ts'
@@ -364,17 +364,13 @@ export class JobsPage implements Page {
       if (label === 'Esc' || label === 'Ctrl-c') this.#asking = undefined
       return true
     }
-    const command = commandOf(jobsKeys, label, state)
-    if (command === undefined) return false
-    if (jobsKeys.find(({ id }) => id === command)?.isActive?.(state) === false) {
-      // Keys of the list or a table do nothing while ranks, a study, a log or the jobs of a cluster are shown.
-      if (this.#view.ranks || this.#view.study || this.#view.isLogOpen || inCluster(state)) return false
-      const refused = jobsKeys.find(({ id, keys }) => OF_LIST.has(id) && keys.includes(label))
-      if (refused !== undefined) this.#do(refused.id)
-      return refused !== undefined
-    }
-    this.#do(command)
-    return true
+    const active = activeCommandOf(jobsKeys, label, state)
+    // Keys of the list or a table do nothing while ranks, a study, a log or the jobs of a cluster are shown.
+    const isElsewhere = this.#view.ranks || this.#view.study || this.#view.isLogOpen || inCluster(state)
+    const refused = isElsewhere ? undefined : jobsKeys.find(({ id, keys }) => OF_LIST.has(id) && keys.includes(label))
+    const command = active ?? refused?.id
+    if (command !== undefined) this.#do(command)
+    return command !== undefined
   }
 
   scrollBy(rows: number): void {

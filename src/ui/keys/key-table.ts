@@ -96,17 +96,26 @@ const MOVES: Readonly<Record<string, string>> = {
 /** The key that this one stands for in a view that gives it no meaning of its own. */
 export const moveOf = (label: string): string => MOVES[label] ?? label
 
-/** If a key has several entries, the one that is in the footer now, or else the first. */
-export function commandOf<I extends string, S>(
-  table: readonly (KeyEntry<S> & { readonly id: I })[],
+type KeyCommands<I extends string, S> = readonly (KeyEntry<S> & { readonly id: I })[]
+
+/** If a key has several entries, the one that applies now, or else the first. */
+export function commandOf<I extends string, S>(table: KeyCommands<I, S>, label: string, state?: S): I | undefined {
+  const active = state === undefined ? undefined : activeCommandOf(table, label, state)
+  const isBack = state !== undefined && BACK.has(label)
+  return active ?? (isBack ? undefined : entriesOf(table, label)[0]?.id)
+}
+
+/** Undefined: the key does nothing now. */
+export const activeCommandOf = <I extends string, S>(
+  table: KeyCommands<I, S>,
   label: string,
-  state?: S,
-): I | undefined {
+  state: S,
+): I | undefined => entriesOf(table, label).find(({ isActive }) => isActive?.(state) !== false)?.id
+
+function entriesOf<I extends string, S>(table: KeyCommands<I, S>, label: string): KeyCommands<I, S> {
   const having = (key: string) => table.filter(({ keys }) => keys.includes(key))
   const same = having(label)
-  const own = same.length > 0 ? same : having(moveOf(label))
-  const active = own.find(({ isActive }) => state === undefined || isActive?.(state) !== false)
-  return (active ?? (BACK.has(label) ? undefined : own[0]))?.id
+  return same.length > 0 ? same : having(moveOf(label))
 }
 
 /** Key and words for the footer. */

@@ -6,7 +6,7 @@ import { testSummary } from '../../ops/net/format-test.ts'
 import { hasValues, type TestConclusion } from '../../ops/net/kept-test.ts'
 import { LazyLineChart } from '../charts/lazy-line-chart.ts'
 import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
-import { commandOf, keyTable } from '../keys/key-table.ts'
+import { activeCommandOf, keyTable } from '../keys/key-table.ts'
 import type { ConsoleState } from '../state/console-state.ts'
 import { NetTest } from './net-test.ts'
 import type { LiveRun, LiveTestId } from './network-view.ts'
@@ -67,10 +67,7 @@ export abstract class LiveTest<O, R extends TestRecord> extends NetTest<O> {
 
   handleKey(label: string): boolean | 'leave' {
     const { context, port, show } = this.parts
-    const command = commandOf(
-      this.keys.filter(({ isActive }) => isActive?.(context.state) !== false),
-      label,
-    )
+    const command = activeCommandOf(this.keys, label, context.state)
     const conclusion = this.#run?.conclusion
     if (command === 'leave') return 'leave'
     if (command === 'stop') this.working?.abort()

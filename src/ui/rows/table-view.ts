@@ -8,7 +8,7 @@ import { expandHostSet } from '../../inventory/host-set.ts'
 import { boldStyle, mutedStyle, type Span, type Theme } from '../compositor/scene.ts'
 import { editLine, emptyLine, insertText, type Line } from '../dialogs/dialog.ts'
 import type { KeyEvent } from '../keys/decode-input.ts'
-import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
+import { activeCommandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
 
 export type TableColumn<R> = {
   readonly title: string
@@ -87,9 +87,7 @@ export const tableKeys = <S>(
 
 /** Undefined: the key is not one of a table, or it has nothing to do now. */
 export function tableAfterKey(view: TableView, frame: TableFrame, label: string): TableView | undefined {
-  const command = commandOf(keys, label, { frame, view })
-  if (keys.find(({ id }) => id === command)?.isActive?.({ frame, view }) === false) return undefined
-  switch (command) {
+  switch (activeCommandOf(keys, label, { frame, view })) {
     case 'table-clear':
       return { ...view, filter: emptyLine }
     case 'table-filter':
