@@ -12,7 +12,7 @@ import { jobSpan, type Letters, signOf } from '../packing/blocks.ts'
 import { type ClusterJob, type EnginePicture, isWaiting, nameWithTitle } from '../packing/engine-picture.ts'
 import { LOOSE_JOB } from '../packing/ray-picture.ts'
 import { documentOf, type Row, type RowDocument, rowStyle, wrapRows } from '../rows/rows-pane.ts'
-import { findHost, hasWord, sortMark, type TableColumn, type TableView } from '../rows/table-view.ts'
+import { findHost, sortMark, type TableColumn, type TableView } from '../rows/table-view.ts'
 
 const LEAST_NAME = 26
 /** Of the row, for names. */
@@ -20,14 +20,12 @@ const NAME_PART = 0.4
 const STATE_COLUMNS = 10
 
 /** What the list is filtered and sorted by. `active`: jobs of the queue, which have names there. */
-export const clusterColumns = (active: readonly Job[]): readonly TableColumn<ClusterJob>[] => [
+export const clusterColumns = (active: readonly Job[], nowMs: number): readonly TableColumn<ClusterJob>[] => [
   { title: 'JOB', text: (job) => printable(nameWithTitle(job, active)) },
   { title: 'STATE', text: stateOf },
-  { title: WHERE, text: whereText, find: (job, word) => hasWord(whereText(job), word) || isOnHost(job, word) },
+  { title: WHERE, text: (job) => whereOrWhy(job, nowMs), find: isOnHost },
   { title: 'USER', text: ({ user }) => printable(user), isHidden: true },
 ]
-
-const whereText = (job: ClusterJob): string => printable(isWaiting(job) ? job.why : placesText(job))
 
 const isOnHost = findHost((job: ClusterJob) => foldedNodes(job))
 
@@ -80,7 +78,7 @@ export function clusterDocument(
           style: plain,
         },
         { text: padEnd(stateOf(job), STATE_COLUMNS), style: plain },
-        { text: printable(whereOrWhy(job, nowMs)), style: plain },
+        { text: whereOrWhy(job, nowMs), style: plain },
       ]
     },
   }
@@ -92,8 +90,9 @@ const ownStyle = ({ job }: ClusterJob, theme: Theme): Style =>
 const stateOf = (job: ClusterJob): string => (isWaiting(job) ? 'waiting' : 'running')
 
 function whereOrWhy(job: ClusterJob, nowMs: number): string {
-  if (!isWaiting(job)) return placesText(job)
-  return job.expectedMs === undefined ? job.why : `expected ${whenText(job.expectedMs, nowMs)}: ${job.why}`
+  if (!isWaiting(job)) return printable(placesText(job))
+  const expected = job.expectedMs === undefined ? '' : `expected ${whenText(job.expectedMs, nowMs)}: `
+  return printable(`${expected}${job.why}`)
 }
 
 /** `n[1-2], 3 GPUs` */

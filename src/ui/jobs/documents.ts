@@ -40,14 +40,13 @@ import { stateColour } from './results-table.ts'
 import { studyBest, studyProgress } from './study-documents.ts'
 import type { StudyLine } from './study-view.ts'
 
-/** What the list is filtered and sorted by. */
-export function lineColumns({ readMs }: Pick<QueueView, 'readMs'>): readonly TableColumn<JobLine>[] {
+/** What the list is filtered and sorted by: its cells as they are drawn, and what else tells a row from the others. */
+export function lineColumns({ readMs, status }: Pick<QueueView, 'readMs' | 'status'>): readonly TableColumn<JobLine>[] {
   return [
     ...JOB_COLUMNS.map(
       (column): TableColumn<JobLine> => ({
         title: column.title,
-        text: (line) => printable(lineText(line, column, readMs)),
-        ...(column === ON_COLUMN ? { find: findHost((line: JobLine) => lineText(line, column, readMs)) } : {}),
+        text: (line) => printable(cellText(line, column, readMs, status?.down)),
         ...LINE_ORDERS(readMs)[column.title],
       }),
     ),
@@ -63,38 +62,39 @@ const LINE_ORDERS = (nowMs: number): Readonly<Record<string, Partial<TableColumn
   JOB: {
     order: ({ first }) => first,
     isDescending: true,
-    find: ({ first, count, study }, word) =>
-      isNumberWithin(word, first, first + count - 1) || (study !== undefined && 'study'.includes(word)),
+    find: ({ first, count }, word) => isNumberWithin(word, first, first + count - 1),
   },
   STATE: {
+    order: ({ study, lead, count, counts }) =>
+      study?.study.state.kind ?? (count > 1 ? [...counts.keys()].join(' ') : lead && stateText(lead.state)),
     find: ({ lead, counts, study }, word) =>
       [
         ...[...counts.keys(), study?.study.state.kind ?? '', lead?.state.kind ?? ''],
-        // As it is shown.
+        // The whole one.
         ...(lead !== undefined && study === undefined && 'reason' in lead.state ? [lead.state.reason ?? ''] : []),
       ].some((text) => hasWord(text, word)),
   },
   RAN: {
     order: (line) => (line.count > 1 ? groupRanMs(line, nowMs) : line.lead && ranMs(line.lead.state, nowMs)),
     isDescending: true,
-    needsTitle: true,
+    isAmount: true,
   },
   STARTED: {
     order: ({ count, lead, extent }) => (count > 1 ? extent?.startedMs : lead && startedMs(lead.state)),
     isDescending: true,
-    needsTitle: true,
+    isAmount: true,
   },
-  'ASKS FOR': { needsTitle: true },
+  // Of a study, too, whose best value is drawn there.
+  ON: {
+    order: (line) => textOfJobs(line, ON_COLUMN, nowMs),
+    find: findHost((line: JobLine) => textOfJobs(line, ON_COLUMN, nowMs)),
+  },
+  USER: {
+    order: ({ study, lead }) => study?.study.user ?? lead?.user,
+    find: ({ study }, word) => study !== undefined && hasWord(study.study.user, word),
+  },
+  'ASKS FOR': { isAmount: true },
 })
-
-function lineText({ study, lead, ...line }: JobLine, column: JobColumn, nowMs: number): string {
-  if (study !== undefined && column.title === 'NAME') return studyName(study)
-  if (study !== undefined && column.title === 'USER') return study.study.user
-  if (study !== undefined && column === STATE_COLUMN) return study.study.state.kind
-  if (lead === undefined) return ''
-  if (column === STATE_COLUMN && line.count > 1) return [...line.counts.keys()].join(' ')
-  return line.count === 1 ? column.text(lead, nowMs) : (column.groupText?.({ ...line, lead }, nowMs) ?? '')
-}
 
 const BAR_CELLS = 8
 
@@ -243,13 +243,13 @@ function widestCell(all: readonly JobLine[], column: JobColumn, nowMs: number, d
   // It changes every second.
   if (column.title === 'RAN') return column.width
   const widths = all.slice(0, WIDTH_ROWS).map((line) => {
-    // The best value of a study begins in the column before it.
-    if (column.title === 'ON' && line.study !== undefined)
-      return textWidth(studyBest(line.study, MOST_BEST)) + 1 - RAN_WIDTH
     const isState = column === STATE_COLUMN || column.title === LONGEST_STATE
-    const spans = isState ? stateSpans(line, column.width, themes.none, down) : []
-    const text = isState ? spans.map((span) => span.text).join('') : cellText(line, column, nowMs)
-    return textWidth(printable(text).trimEnd()) + 1
+    const text = isState
+      ? textOf(stateSpans(line, column.width, themes.none, down))
+      : cellText(line, column, nowMs).trimEnd()
+    // The best value of a study begins in the column before it.
+    const shared = column === ON_COLUMN && line.study !== undefined ? RAN_WIDTH : 0
+    return textWidth(printable(text)) + 1 - shared
   })
   // With the mark of the sorted column.
   return Math.min(
@@ -261,11 +261,25 @@ function widestCell(all: readonly JobLine[], column: JobColumn, nowMs: number, d
 const titleText = ({ title }: JobColumn, view: TableView): string =>
   `${title}${sortMark(view, { title, ...LINE_ORDERS(0)[title] })}`
 
-function cellText({ study, lead, ...line }: JobLine, column: JobColumn, nowMs: number): string {
-  if (study !== undefined) return column.title === 'JOB' ? 'study' : column.title === 'NAME' ? studyName(study) : ''
+/** As it is drawn, without colours, where there is room for all of it. */
+function cellText(line: JobLine, column: JobColumn, nowMs: number, down: QueueStatus['down'] = {}): string {
+  const { study } = line
+  if (column === STATE_COLUMN) return textOf(stateSpans(line, MOST_STATE, themes.none, down))
+  if (study === undefined) return textOfJobs(line, column, nowMs)
+  if (column === ON_COLUMN) return studyBest(study, MOST_BEST)
+  return column.title === 'JOB' ? 'study' : column.title === 'NAME' ? studyName(study) : ''
+}
+
+function textOfJobs({ lead, ...line }: JobLine, column: JobColumn, nowMs: number): string {
   if (lead === undefined) return ''
   return line.count === 1 ? column.text(lead, nowMs) : (column.groupText?.({ ...line, lead }, nowMs) ?? '-')
 }
+
+const textOf = (spans: readonly Span[]): string =>
+  spans
+    .map(({ text }) => text)
+    .join('')
+    .trimEnd()
 
 /** The columns between state and name, which trials do not share, are one with the best value. */
 function studyCells(line: StudyLine, shown: readonly ListColumn[], plain: Style, theme: Theme): readonly Span[] {

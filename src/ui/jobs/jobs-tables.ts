@@ -37,7 +37,7 @@ const frame = <R>(id: string, columns: readonly TableColumn<R>[], sorted?: strin
 /** The table that has the keys; undefined: nothing has been read yet. */
 export function jobsTable(state: ConsoleState): TableFrame | undefined {
   const { queue } = state
-  if (queue.listed !== 'queue') return frame(CLUSTER, clusterColumns([]))
+  if (queue.listed !== 'queue') return frame(CLUSTER, clusterColumns([], 0))
   if (queue.status === undefined || queue.trouble !== undefined) return undefined
   if (queue.ranks !== undefined) return frame(RANKS, anyRankColumns(), 'RANK')
   if (queue.study !== undefined) {
@@ -97,7 +97,7 @@ export function shownClusterJobs(state: ConsoleState): readonly ClusterJob[] {
   const picture = pictureAt(state.queue, state.queue.listed)
   if (picture === undefined || typeof picture === 'string') return []
   const active = state.queue.status?.active ?? []
-  return shownRows(picture.jobs, clusterColumns(active), tableView(state, CLUSTER))
+  return shownRows(picture.jobs, clusterColumns(active, state.queue.readMs), tableView(state, CLUSTER))
 }
 
 /** The selected job of the listed cluster, or its first one. */

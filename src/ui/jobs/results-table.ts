@@ -4,7 +4,7 @@ import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import { type Metric, type MetricValues, metricNumber } from '../../scheduler/jobs/metric.ts'
 import { boldStyle, mutedStyle, type Span, styleOf, type Theme } from '../compositor/scene.ts'
 import { type Row, type RowDocument, rowStyle } from '../rows/rows-pane.ts'
-import { shownRows, sortMark, type TableColumn, type TableView } from '../rows/table-view.ts'
+import { findHost, shownRows, sortMark, type TableColumn, type TableView } from '../rows/table-view.ts'
 
 export type TableRow = {
   readonly id: number
@@ -75,9 +75,9 @@ export function resultColumns(table: ResultsTable): readonly Column[] {
 
 /** Text sorts as text, numbers as numbers. */
 function columnOf(kind: Column['kind'], name: string, isMost = false): Column {
-  const text = (row: TableRow) => printable(cellOf({ kind, name }, row))
+  const text = (row: TableRow) => printable(cellOf({ kind, name }, row)) || '-'
   return {
-    ...{ kind, name, isMost, title: printable(name), text, isDescending: isMost, needsTitle: kind === 'metric' },
+    ...{ kind, name, isMost, title: printable(name), text, isDescending: isMost, isAmount: kind === 'metric' },
     order: (row) => {
       if (kind === 'job') return row.id
       if (kind === 'note' && row.amounts !== undefined && name in row.amounts) return row.amounts[name]
@@ -85,6 +85,7 @@ function columnOf(kind: Column['kind'], name: string, isMost = false): Column {
       return metricNumber(cell) ?? (kind === 'metric' || cell === '' ? undefined : cell)
     },
     ...(kind === 'job' ? { find: (row, word) => String(row.id) === word } : {}),
+    ...(kind === 'note' && name === 'ON' ? { find: findHost(text) } : {}),
   }
 }
 
@@ -169,7 +170,7 @@ export function tableDocument({ table, rows, view, head, chosen, columns, theme 
       const isChosen = row.id === chosen
       const plain = rowStyle(theme, isChosen)
       const cells = shown.map((column, place): Span => {
-        const text = printable(cellOf(column, row)) || '-'
+        const text = column.text(row)
         const width = widths[place] ?? 0
         const own =
           column.kind === 'state'

@@ -37,7 +37,7 @@ const measured = (
 ): ProcessColumn => ({
   title,
   width,
-  needsTitle: true,
+  isAmount: true,
   isDescending: true,
   text: (process) => format(value(process)),
   order: value,
@@ -46,7 +46,7 @@ const measured = (
 
 /** CPU as top counts it: 100% is one core. */
 const COLUMNS: readonly ProcessColumn[] = [
-  { title: 'PID', width: 8, text: ({ pid }) => String(pid), order: ({ pid }) => pid, needsTitle: true },
+  { title: 'PID', width: 8, text: ({ pid }) => String(pid), order: ({ pid }) => pid, isAmount: true },
   { title: 'USER', width: 9, text: ({ user = '' }) => user, isKnown: ({ user }) => user !== undefined },
   measured('GPU', 6, ({ gpu }) => gpu, percent),
   measured('VRAM', 6, ({ gpuBytes }) => gpuBytes, memory),

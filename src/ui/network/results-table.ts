@@ -123,7 +123,7 @@ export const resultColumns = (nowMs: number): readonly ResultColumn[] => [
     text: ({ measured, links }) => (links === 0 ? '–' : `${measured}/${links}`),
     order: ({ links }) => links,
     isDescending: true,
-    needsTitle: true,
+    isAmount: true,
   },
   {
     title: 'MEDIAN',
@@ -131,7 +131,7 @@ export const resultColumns = (nowMs: number): readonly ResultColumn[] => [
     text: (row) => row.median?.text ?? '–',
     order: (row) => row.median?.bitsPerSecond,
     isDescending: true,
-    needsTitle: true,
+    isAmount: true,
   },
   { title: 'FOUND', text: ({ found }) => found },
   { title: 'WAY', text: ({ way }) => way, isHidden: true },

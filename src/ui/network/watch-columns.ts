@@ -3,7 +3,7 @@ import type { Sample } from '../../ops/net/watch/sample.ts'
 import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
 import { percentOf, shortAmount } from '../rows/rows-pane.ts'
 import { findHost, shownRows, type TableColumn, type TableFrame, type TableView } from '../rows/table-view.ts'
-import { gpuBusy, gpuHeat, gpuMemory, LIMITS, lastOf, memoryPart, swapPart } from './watch-view.ts'
+import { gpuBusy, gpuHeat, gpuMemory, LIMITS, lastOf, memoryPart, NO_SAMPLES, swapPart } from './watch-view.ts'
 
 export type Column = {
   readonly title: string
@@ -122,17 +122,21 @@ const NAME = 'HOST'
 const sampleOf = (host: WatchedHost): Sample | undefined =>
   host.trouble === undefined && host.isOwn !== true ? lastOf(host) : undefined
 
+/** What is drawn in place of its values; empty: they are. */
+export const insteadOfValues = (host: WatchedHost): string =>
+  host.trouble ?? (lastOf(host) === undefined ? NO_SAMPLES : '')
+
 const hostColumns: readonly TableColumn<WatchedHost>[] = [
   { title: NAME, text: ({ host }) => host, find: findHost(({ host }) => host) },
-  { title: 'TROUBLE', text: ({ trouble = '' }) => trouble, isHidden: true },
+  { title: 'TROUBLE', text: insteadOfValues },
   ...COLUMNS.map(({ title, text, order, spark, value }): TableColumn<WatchedHost> => {
     const amount = order ?? spark?.value ?? value
     return {
       title,
-      needsTitle: true,
+      isAmount: true,
       isDescending: true,
       text: (host) => {
-        const sample = lastOf(host)
+        const sample = host.trouble === undefined ? lastOf(host) : undefined
         return (sample && text(sample)) ?? ''
       },
       order: (host) => {

@@ -5,8 +5,8 @@ import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
 import { boldStyle, mutedStyle, type Span, type Style, styleOf, type Theme } from '../compositor/scene.ts'
 import { type Row, type RowDocument, rowStyle, rowWidth } from '../rows/rows-pane.ts'
 import { sortMark, type TableView } from '../rows/table-view.ts'
-import { COLUMNS, type Column, shownHosts } from './watch-columns.ts'
-import { lastOf, NO_SAMPLES } from './watch-view.ts'
+import { COLUMNS, type Column, insteadOfValues, shownHosts } from './watch-columns.ts'
+import { lastOf } from './watch-view.ts'
 
 const LEAST_SPARK = 6
 const MOST_SPARK = 30
@@ -140,7 +140,7 @@ function hostRow(host: WatchedHost, context: HostRowContext): Row {
   const sample = lastOf(host)
   if (host.trouble !== undefined || sample === undefined) {
     const style = host.trouble === undefined ? mutedStyle(theme) : styleOf(theme.danger)
-    return highlighted([name, { text: clip(host.trouble ?? NO_SAMPLES, width - nameWidth), style }], context)
+    return highlighted([name, { text: clip(insteadOfValues(host), width - nameWidth), style }], context)
   }
   const stepMs = stepOf(sparkWidth) * 1000
   const row = columns.flatMap((column, index): Span[] => {

@@ -161,11 +161,11 @@ export const JOB_COLUMNS: readonly TableColumn<HeldCard>[] = [
   { title: 'JOB', text: ({ name }) => name },
   { title: 'USER', text: ({ user }) => user },
   {
-    ...{ title: 'GPUS', needsTitle: true, isDescending: true },
+    ...{ title: 'GPUS', isAmount: true, isDescending: true },
     text: ({ gpuMilli }) => (gpuMilli === 0 ? '' : String(gpuMilli / 1000)),
     order: ({ gpuMilli }) => gpuMilli,
   },
-  { title: 'ENDS', needsTitle: true, text: () => '', order: ({ end }) => end?.atMs },
+  { title: 'ENDS', isAmount: true, text: () => '', order: ({ end }) => end?.atMs },
 ]
 
 export function queueInput(state: ConsoleState, rect: Rect, theme: Theme, nowMs: number): PackingInput {

@@ -17,11 +17,11 @@ export type TableColumn<R> = {
   order?(row: R): number | string | undefined
   /** The largest comes first. */
   readonly isDescending?: boolean
-  /** A filter finds its text only as `title:word`: times and amounts, which any short number would find. */
-  readonly needsTitle?: boolean
+  /** Of times and amounts: a filter finds a whole number alone only as `title:12`, as it may be anything. */
+  readonly isAmount?: boolean
   /** A filter searches it, but it is not shown, so the table is not sorted by it. */
   readonly isHidden?: boolean
-  /** Finds the row by a word instead of searching the text. */
+  /** Also finds the row by a word; a whole number alone is found only by this. */
   find?(row: R, word: string): boolean
 }
 
@@ -58,7 +58,7 @@ const keys = keyTable<Now>()(
     'table-filter',
     '/',
     'filter',
-    'Tables: show only rows that match what you type: words (also in commands), !word excludes what is shown, column:word searches one column, m[1-3] finds hosts. Enter keeps the filter, Esc clears it.',
+    'Tables: show only rows that match what you type: words (also in commands), !word excludes what is shown, column:word searches one column, m[1-3] finds hosts. A whole number alone finds a time or an amount only as column:5. Enter keeps the filter, Esc clears it.',
   ],
   ['table-clear', 'Esc', 'clear filter', 'Tables: clear the filter.', ({ view }) => view.filter.text !== ''],
   [
@@ -181,10 +181,13 @@ function columnNamed<R>(name: string, columns: readonly TableColumn<R>[]): Table
 }
 
 function matches<R>(row: R, { column, word, isExcluded }: Term<R>, columns: readonly TableColumn<R>[]): boolean {
+  const isNumber = /^\d+$/.test(word)
   // `!word` does not leave out a row for text that the row does not show.
-  const isSearched = ({ needsTitle, isHidden }: TableColumn<R>) => !needsTitle && !(isExcluded && isHidden)
+  const isSearched = ({ isAmount, isHidden }: TableColumn<R>) => !(isNumber && isAmount) && !(isExcluded && isHidden)
   const searched = column === undefined ? columns.filter(isSearched) : [column]
-  return searched.some((one) => one.find?.(row, word) ?? hasWord(one.text(row), word))
+  return searched.some(
+    ({ find, text }) => find?.(row, word) === true || (!(isNumber && find) && hasWord(text(row), word)),
+  )
 }
 
 /** For a column of hosts, also folded ones or those of an engine (`Slurm n[1-2]`): a part of a name, or a host set with one of them (`m[1-2]`, `m1,m3`, `gpu*`, `m?`). */

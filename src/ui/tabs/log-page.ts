@@ -96,7 +96,7 @@ export class LogPage implements Page {
 const LOG = ' log'
 
 const columns: readonly TableColumn<LogEntry>[] = [
-  { title: 'TIME', text: ({ atMs }) => `${dayText(atMs)} ${secondText(atMs)}`, needsTitle: true },
+  { title: 'TIME', text: ({ atMs }) => `${dayText(atMs)} ${secondText(atMs)}`, isAmount: true },
   { title: 'HOST', text: ({ host }) => host, find: findHost(({ host }) => host) },
   { title: 'TEXT', text: ({ text }) => text },
 ]

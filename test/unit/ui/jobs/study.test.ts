@@ -85,6 +85,16 @@ const readingOf = (study: Study, trials: readonly Trial[], jobs: readonly Job[] 
 
 const WF = readingOf(studyOf(), TRIALS, JOBS)
 
+it('is found in the list by what its row shows, by its user and by its hosts', async () => {
+  const { press, text, titles } = await openQueueTab('5', 160, 40, JOBS, { 1: JOBS.length }, [WF])
+  for (const word of ['study', 'best', '0.125', '6/50', 'random', 'user:ann', 'state:running']) {
+    await press(`/${word}\r`)
+    expect([word, titles()[0]]).toEqual([word, ` jobs  /${word}  1 of 1 `])
+    expect(text()).toMatch(/^▸study .* 6\/50 .*best loss 0\.125 .*wf · random/m)
+    await press('\x1b')
+  }
+})
+
 async function openStudy(columns = 120, rows = 40, reading = WF, jobs = JOBS) {
   const tab = await openQueueTab('5', columns, rows, jobs, { 1: jobs.length }, [reading])
   await tab.press('\r')

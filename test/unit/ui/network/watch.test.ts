@@ -57,6 +57,20 @@ const tableOf = (width: number, height: number) =>
   textOf(watchPanes(hosts, FIRST_VIEW, look(width, height)).at(-1) as PaneView)
 
 describe('the table of watched hosts', () => {
+  it('is filtered by what its rows show, why a host does not answer included', () => {
+    const silent = { ...host('m5'), trouble: 'no route to host' }
+    const all = [...hosts, silent, { host: 'm6', samples: [] }]
+    const left = (text: string) =>
+      shownHosts(all, { ...FIRST_TABLE_VIEW, filter: { text, cursor: 0 } }).map((one) => one.host)
+    expect(left('95%')).toEqual(['m1'])
+    expect(left('95')).toEqual([])
+    expect(left('cpu:95')).toEqual(['m1'])
+    expect(left('route')).toEqual(['m5'])
+    expect(left('!route !refused !collecting')).toEqual(['m1', 'm2', 'a-host-with-a-very-long-name'])
+    // The last values of a host that does not answer are not shown.
+    expect(left('117M')).not.toContain('m5')
+  })
+
   it.each([
     [80, 24],
     [120, 40],

@@ -26,7 +26,7 @@ const JOBS: readonly Job[] = [
 const COLUMNS: readonly TableColumn<Job>[] = [
   { title: 'NAME', text: ({ name }) => name },
   { title: 'HOST', text: ({ host }) => host },
-  { title: 'CPU', text: ({ cpu }) => `${cpu ?? '-'} %`, order: ({ cpu }) => cpu, isDescending: true, needsTitle: true },
+  { title: 'CPU', text: ({ cpu }) => `${cpu ?? '-'} %`, order: ({ cpu }) => cpu, isDescending: true, isAmount: true },
 ]
 const FRAME = { id: 't', columns: COLUMNS.map(({ title }) => title) }
 const hosts = (rows: readonly Job[]) => rows.map(({ host }) => host).join(' ')
@@ -58,9 +58,11 @@ describe('the filter of a table', () => {
     ['!host:m1', 'm2'],
     // No column has this title.
     ['x:train', ''],
-    // Amounts are found only by their title.
+    // A number alone finds an amount only by its title.
     ['12', ''],
     ['cpu:12', 'm2'],
+    ['-', 'm2 m10 m1'],
+    ['!%', ''],
     ['nowhere', ''],
   ])('“%s” leaves %s', (text, left) => {
     expect(hosts(filterRows(JOBS, COLUMNS, text))).toBe(left)

@@ -84,6 +84,10 @@ describe('the tab Log', () => {
     harness.type('\x1b')
     harness.type('/host:m2\r')
     expect(title()).toContain('/host:m2  2 of 5')
+    harness.type('\x1b')
+    // Of each time.
+    harness.type('/:\r')
+    expect(title()).toContain('/:  5 of 5')
   })
 
   it('shows a host that is away in one line for each reason, with the next attempt', () => {
