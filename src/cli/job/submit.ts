@@ -25,6 +25,7 @@ import { asHandedOver, bundleKey, handLinesOf, isOwnVariable } from '../../sched
 import { gangOf, onRing } from '../../scheduler/jobs/plan-jobs.ts'
 import { dijobOf } from '../../scheduler/launch/dijob.ts'
 import type { Launcher } from '../../scheduler/launch/launcher.ts'
+import { launcherOf } from '../../scheduler/launch/launcher-of.ts'
 import { LAUNCHERS } from '../../scheduler/launch/launchers.ts'
 import {
   checkRequest,
@@ -36,7 +37,13 @@ import {
 import { fitsIdle, neverWords, parseNeeds, withUnknown } from '../../scheduler/plans/needs.ts'
 import { offering, repeatable, variable, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
-import { type LaunchOptions, launchArray, launchPart, withLaunchOptions } from '../launch/launch-options.ts'
+import {
+  type LaunchOptions,
+  launchArray,
+  launchPart,
+  takenCommand,
+  withLaunchOptions,
+} from '../launch/launch-options.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { notice } from '../output/notices.ts'
 import { parseIds, withJobs, withRequest } from './arguments.ts'
@@ -398,7 +405,7 @@ function specOf(
       image,
       typed: inside === undefined ? undefined : { command: own, fromEnv: wordOf(inside) },
     }),
-    ...launchPart(options, { bundles: options.bundles, request, ...engine }, setUp, inventory),
+    ...launchPart(options, { bundles: options.bundles, request, command, ...engine }, setUp, inventory),
     // Its --needs come before those of its launcher.
     ...engine,
   }
@@ -740,9 +747,11 @@ function editSpec(spec: JobSpec, options: EditOptions, { inventory }: OpenQueue)
   const asked = { cpu: cpu ?? before.cpuMilli / 1000, gpu: gpu ?? (before.gpuCount === 0 ? 0 : gpus) }
   const after = requestOf(memory === undefined ? asked : { ...asked, memory }, hosts)
   const memoryBytes = memory === undefined ? before.memoryBytes : after.memoryBytes
+  const launcher = spec.launch && launcherOf(spec.launch)
+  const line = launcher === undefined || command === undefined ? command : takenCommand(launcher, command)
   return {
     ...spec,
     request: { ...before, ...after, memoryBytes },
-    ...defined({ name, estimateS: estimate, limitS: limit, retries, directory: dir, command }),
+    ...defined({ name, estimateS: estimate, limitS: limit, retries, directory: dir, command: line }),
   }
 }

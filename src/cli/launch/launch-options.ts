@@ -11,6 +11,7 @@ import type { JobSpec } from '../../scheduler/jobs/job.ts'
 import type { Launcher, LaunchOption } from '../../scheduler/launch/launcher.ts'
 import { launcherOf } from '../../scheduler/launch/launcher-of.ts'
 import { LAUNCHERS } from '../../scheduler/launch/launchers.ts'
+import { commandFor } from '../../scheduler/launch/one-command.ts'
 import { section as rowsSection } from '../../scheduler/launch/rows.ts'
 import { DEFAULT_PORTS, section } from '../../scheduler/launch/section.ts'
 import { repeatable } from '../command-line/options.ts'
@@ -59,11 +60,12 @@ export function findLauncher(kind: string, inventory: Inventory): Launcher {
  */
 export function launchPart(
   options: LaunchOptions,
-  { bundles, request, engine }: Pick<JobSpec, 'bundles' | 'request' | 'engine'>,
+  { bundles, request, engine, command }: Pick<JobSpec, 'bundles' | 'request' | 'engine' | 'command'>,
   setUp: string | undefined,
   inventory: Inventory,
 ):
   | (Pick<JobSpec, 'launch' | 'roles' | 'leaders' | 'maxBundlesPerHost' | 'bundles' | 'needs'> &
+      Pick<JobSpec, 'command'> &
       Partial<Pick<JobSpec, 'request'>>)
   | undefined {
   if (options.launch === undefined) {
@@ -72,6 +74,7 @@ export function launchPart(
     throw new MusterError('usage', `--${given[0].flags.split(' ')[0]} needs --launch`, { hint: `Launchers: ${KINDS}.` })
   }
   const launcher = findLauncher(options.launch, inventory)
+  const taken = takenCommand(launcher, command)
   const own = new Map(launcher.options.map((option) => [keyOf(option), option]))
   const values: Record<string, string> = {}
   for (const { options: known } of LAUNCHERS)
@@ -115,7 +118,7 @@ export function launchPart(
   if (engine !== undefined) {
     if (!isAble(launcher, engine)) throw notOnEngine(launcher.name, engine)
     if (launcher.onEngine !== undefined)
-      return { bundles: 1, needs: launcher.onEngine.needs(values, bundles, request), launch }
+      return { command: taken, bundles: 1, needs: launcher.onEngine.needs(values, bundles, request), launch }
     const wrong = launcher.refusesInGang?.find((name) => Object.hasOwn(values, name))
     if (wrong !== undefined)
       throw new MusterError('usage', `--${wrong} cannot be used with --engine ${engine}`, {
@@ -129,6 +132,7 @@ export function launchPart(
     })
   const placed = engine === undefined ? { ranks } : { ownRanks: launcher.startsOthers ? ranks : undefined }
   return {
+    command: taken,
     bundles: roles.reduce((sum, { count }) => sum + count, 0),
     roles,
     ...(roles.length === 1 && roles[0] !== undefined ? { request: roles[0].request } : {}),
@@ -137,6 +141,13 @@ export function launchPart(
     // An engine knows bundles alone.
     launch: { ...launch, ...defined(placed) },
   }
+}
+
+/** @throws MusterError 'usage' for a command that the launcher cannot start */
+export function takenCommand(launcher: Launcher, command: string): string {
+  const taken = commandFor(launcher, command)
+  if (taken.reason === undefined) return taken.text
+  throw new MusterError('usage', taken.reason, { hint: taken.hint })
 }
 
 function isAble(launcher: Launcher, engine: string): boolean {

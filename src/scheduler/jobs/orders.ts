@@ -4,6 +4,7 @@ import { shellQuote } from '../../base/shell-quote.ts'
 import { linesByHand } from '../launch/by-hand.ts'
 import { type HandLine, HOST_ROLE, type LaunchedGang, type LaunchStep } from '../launch/launcher.ts'
 import { launcherOf } from '../launch/launcher-of.ts'
+import { commandFor } from '../launch/one-command.ts'
 import { type PreflightFinding, preflightFindings } from '../launch/preflight.ts'
 import { type BundleOrder, enterDirectory } from './host-program.ts'
 import {
@@ -141,6 +142,9 @@ function stepOf(gang: LaunchedGang | undefined, rank: number, job: JobSpec): Lau
   if (gang === undefined) return undefined
   const reason = `this version does not know the launcher ${gang.spec.kind}`
   const launcher = launcherOf(gang.spec)
+  // One that an earlier version took, or that somebody wrote into the queue's file.
+  const taken = launcher && commandFor(launcher, gang.command)
+  if (taken?.reason !== undefined) return { kind: 'refuse', reason: taken.reason }
   if (job.engine === undefined) return launcher?.next(gang, rank) ?? { kind: 'refuse', reason }
   const command = launcher?.onEngine?.command(gang) ?? inGang(job)
   return command === undefined ? { kind: 'refuse', reason } : { kind: 'start', command, environment: {} }

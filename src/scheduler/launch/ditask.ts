@@ -36,6 +36,7 @@ export const ditask: Launcher = {
     { flags: 'redis <host:port>', summary: 'send messages through this Redis server', values: REDIS },
     { flags: 'ditask <path>', summary: 'use this program in place of ditask' },
   ],
+  inserts: { hint: 'Write options of ditask alone.' },
   shape(options, bundles, request) {
     const { role, redis, topology } = options
     if (redis !== undefined && topology !== undefined)

@@ -127,6 +127,11 @@ export interface Launcher {
   /** `perHost`: as in `--per-host`. @throws MusterError 'usage' when options contradict each other. */
   shape(options: LaunchSpec['options'], bundles: number, request: ResourceRequest, perHost?: number): LaunchShape
   next(gang: LaunchedGang, bundle: number): LaunchStep
+  /**
+   * The command stands between words of the launcher, so it has to be one simple command (one-command.ts). `hint`: what to write in
+   * place of several. Undefined: the launcher runs any line for sh as a whole.
+   */
+  readonly inserts?: { readonly hint: string } | undefined
   /** What ranks import, for preflight. `python`: lines for sh that set MUSTER_PYTHON; undefined: python3. */
   imports?(options: LaunchSpec['options']): { readonly module: string; readonly python?: string }
   /** Of a service: where it answers, once it is ready. */

@@ -34,7 +34,7 @@ export const AS_RANK = `sh -c 'exec sh "$MUSTER_DIRECTORY/rank" "$@"' rank `
 const PLAIN = /^[\w@%+=:,./ -]*$/
 /** First words that sh alone understands: its own commands, and variables for one command. */
 const OF_SHELL =
-  /^ *(?:[A-Za-z_]\w*=|(?:\.|:|alias|case|cd|command|eval|exec|export|for|if|set|shift|time|trap|ulimit|umask|unset|until|while)(?: |$))/
+  /^ *(?:[A-Za-z_]\w*=|(?:\.|:|alias|case|cd|command|eval|exec|exit|export|for|hash|if|read|readonly|return|set|shift|time|times|trap|type|ulimit|umask|unset|until|wait|while)(?: |$))/
 
 /**
  * One program that does what `command`, a line for sh, says: the command itself where sh would only divide it into words. `line`:

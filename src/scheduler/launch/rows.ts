@@ -120,6 +120,13 @@ export const section = defineSection(
   },
 )
 
+/** The words that start a bundle, with `{command}` where the command stands. */
+function wordsOf({ command, first }: LauncherRow, bundle: number): readonly string[] {
+  const words = (bundle === 0 ? first : undefined) ?? command
+  if (words.length === 0) return ['{command}']
+  return [...command, ...(first ?? [])].includes('{command}') ? words : [...words, '{command}']
+}
+
 export function rowLauncher(name: string, row: LauncherRow): Launcher {
   return {
     name,
@@ -131,13 +138,19 @@ export function rowLauncher(name: string, row: LauncherRow): Launcher {
         values: /^[1-9]\d{0,3}$/,
       },
     ],
+    // Only the user knows whether it takes any program, or the script of another one.
+    inserts: [0, 1].map((bundle) => wordsOf(row, bundle)).some((one) => one.length > 1 && one.includes('{command}'))
+      ? {
+          hint: "If the launcher starts any program, write: sh -c 'LINE'. If it takes a script, put the line into one.",
+        }
+      : undefined,
     shape: (_, bundles, request) => ({
       roles: [{ name: HOST_ROLE, count: bundles, request }],
       ...(row.done === 'first' ? { leaders: [0] } : {}),
       ...(row.per === 'host' ? { isOnePerHost: true } : {}),
     }),
     next(gang, bundle) {
-      const words = (bundle === 0 ? row.first : undefined) ?? row.command
+      const words = wordsOf(row, bundle)
       const [program = ''] = words
       const question = (index: number) =>
         formatQuestion(
@@ -154,13 +167,12 @@ export function rowLauncher(name: string, row: LauncherRow): Launcher {
         return { kind: 'refuse', reason: `the launcher ${name} uses {${unknown}}, which is not known` }
       const fill = (text: string) =>
         text.replaceAll(/\{([^{}]*)\}/g, (_, one: string) => PLACEHOLDERS[one]?.(gang, bundle) ?? '')
-      const line = words.map((one) => (one === '{command}' ? gang.command : shellQuote(fill(one))))
-      const isPlaced = [...row.command, ...(row.first ?? [])].includes('{command}')
+      const line = words.map((one) => (one === '{command}' ? gang.command : shellQuote(fill(one)))).join(' ')
       const environment = Object.entries(row.environment).map(([key, value]) => [key, fill(value)] as const)
       return {
         kind: 'start',
-        // The command by itself may be several commands of sh.
-        command: words.length === 0 ? gang.command : `exec ${[...line, ...(isPlaced ? [] : [gang.command])].join(' ')}`,
+        // A command by itself may be several: `exec` would run the first one alone.
+        command: words.join() === '{command}' ? line : `exec ${line}`,
         environment: { ...cardsOf(gang.bundles[bundle]?.said ?? {}), ...Object.fromEntries(environment) },
       }
     },

@@ -39,6 +39,7 @@ export const vllm: Launcher = {
     },
     { flags: 'vllm <path>', summary: 'use this program in place of vllm' },
   ],
+  inserts: { hint: 'Write the model and options of vllm serve alone.' },
   shape(options, bundles, request) {
     const { tp, pp, dp } = sizesOf(options)
     const world = tp * pp * dp

@@ -190,6 +190,35 @@ describe('muster job', () => {
     expect((await job(['list'])).output).toMatch(/^no jobs;/)
   })
 
+  test('refuses several commands for a launcher that can only start one, and takes them for one that runs a line', async () => {
+    const launchers = 'launchers: { plain: { command: [env], per: host }, alone: { env: { A: b } } }\n'
+    writeFileSync(join(directory, 'hosts.yaml'), `cluster: lab\nhosts: { here: { transport: local } }\n${launchers}`)
+    const line = 'echo a; false'
+    const why = 'needs one simple command, but this line has ; outside quotes'
+    for (const kind of ['plain', 'vllm', 'ditask'])
+      for (const words of [
+        ['job', 'submit', '--launch', kind],
+        ['job', 'submit', '--dry-run', '--launch', kind],
+        ['launch', kind],
+        ['launch', 'check', kind],
+      ]) {
+        const { exitCode, output, messages } = await muster([...words, '--', line])
+        expect([exitCode, output, messages]).toEqual([
+          2,
+          '',
+          expect.stringMatching(new RegExp(`^muster: --launch ${kind} ${why}\n.+\n$`)),
+        ])
+      }
+    expect((await job(['submit', '--launch', 'plain', '--', 'A=1 b'])).messages).toBe(
+      'muster: --launch plain needs one simple command, but this line sets the variable A before the command\nUse: --env A=VALUE\n',
+    )
+    expect((await job(['submit', '--launch', 'alone', '--', line])).output).toBe('1\n')
+    expect((await job(['submit', '--launch', 'plain', '--', 'sh', '-c', line])).output).toBe('2\n')
+    const edited = await job(['edit', '2', '--command', line])
+    expect([edited.exitCode, edited.messages]).toEqual([2, expect.stringContaining(`--launch plain ${why}`)])
+    expect((await job(['edit', '1', '--command', 'a | b'])).exitCode).toBe(0)
+  })
+
   test('submit --dry-run shows the address of ssh_config where hosts.yaml has none', async () => {
     writeFileSync(join(directory, 'hosts.yaml'), 'hosts: { m1: {}, m2: { address: 10.0.0.2 } }\n')
     writeFileSync(join(directory, 'ssh'), '#!/bin/sh\necho hostname 10.0.0.1\n', { mode: 0o755 })

@@ -85,7 +85,20 @@ describe('the lines to start a job without Muster', () => {
     expect(linesOf(torchrun, {}, 'train.py --lr 0.1', ['m1'])[0]).toMatch(/ --master_port 46000 train\.py --lr 0\.1$/)
     expect(linesOf(tf, {}, text, ['m1'])[0]).toContain(` SEED=7 ${inShell}`)
     expect(linesOf(tf, {}, piped, ['m1'])[0]).toContain(` SEED=7 ${ofPython}`)
-    for (const word of ['FOO=1 ./a', 'a && b', 'a | b', 'a >b', 'ls *', "a 'b c'", 'cd x', 'a ~', 'a {b,c}', 'a\nb'])
+    for (const word of [
+      'FOO=1 ./a',
+      'a && b',
+      'a | b',
+      'a >b',
+      'ls *',
+      "a 'b c'",
+      'cd x',
+      'exit 3',
+      'type a',
+      'a ~',
+      'a {b,c}',
+      'a\nb',
+    ])
       expect(linesOf(mpi, {}, word, ['m1'])[0]).toMatch(/ sh -c '/)
   })
 
@@ -110,8 +123,6 @@ describe('the lines to start a job without Muster', () => {
     expect(typed(linesOf(own, {}, 'train.py "$SEED" \'c d\'', ['m1'])[0])).toBe(
       '<accelerate><7><a b><1><train.py><7><c d>',
     )
-    // As in the bundle, the launcher takes the place of the shell.
-    expect(typed(linesOf(own, {}, 'train.py; echo not begun', ['m1'])[0])).toBe('<accelerate><7><a b><1><train.py>')
     expect(typed(linesOf(row([]), {}, 'cd / && echo "$SEED"; pwd', ['m1'])[0])).toBe('7\n/\n')
     expect(linesOf(own, {}, 'train.py', ['m1'])[0]).toBe("m1: SEED=7 accelerate 'a b' 1 train.py")
     expect(typed(linesOf(vllm, {}, '"$SEED"/model', ['m1'])[0])).toContain(

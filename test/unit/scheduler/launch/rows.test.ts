@@ -62,7 +62,7 @@ describe('a launcher of hosts.yaml', () => {
   it('starts the first bundle in its own way, and the command only where it says so', () => {
     expect(startOf('dask', 0).command).toMatch(/ dask 10\.81\.0\.1 46007 train\.py --epochs 3$/)
     expect(startOf('dask', 1).command).toBe('exec dask worker tcp://10.81.0.1:46007')
-    expect(startOf('julia', 0).command).toBe('exec train.py --epochs 3')
+    expect(startOf('julia', 0).command).toBe('train.py --epochs 3')
     const launcher = launcherOf(gangOf('dask', 3).spec)
     expect(launcher?.shape({}, 3, REQUEST)).toMatchObject({ leaders: [0] })
     expect(launcherOf(gangOf('accelerate', 2).spec)?.shape({}, 2, REQUEST)).toMatchObject({ isOnePerHost: true })
