@@ -89,7 +89,7 @@ export function planVenvUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[]
   const tidied = tidy(wanted, areaFacts, parcelElsewhere)
   if (source === undefined) return [...venvs, ...tidied]
   const isNeeded = venvs.some(({ host, verdict }) => host !== spec.from && verdict.kind === 'steps')
-  return [gather(wanted, source, lock, followed !== undefined && !isNeeded), ...venvs, ...tidied]
+  return [gather(wanted, source, lock, pins, followed !== undefined && !isNeeded), ...venvs, ...tidied]
 }
 
 /** Removes wheels that are not of the followed host. Last: a host stops at its first failure. */
@@ -155,13 +155,30 @@ type Wheels = {
 }
 
 /** Gathers the wheels and the lock on the followed host. `isEqual`: the others have what they hold. */
-function gather(wanted: Wanted, source: OwnFacts, lock: Lock | undefined, isEqual: boolean): Operation {
+function gather(
+  wanted: Wanted,
+  source: OwnFacts,
+  lock: Lock | undefined,
+  pins: Pins | undefined,
+  isEqual: boolean,
+): Operation {
   const { spec, file } = wanted
   const { from: host, path: prefix, python, wheels } = spec
   const [places, content] = [wheelsOf(wanted), contentOf(wanted)]
   const { parcel } = places
   const make = (requirements: string, of: string, kind: Gathering['kind']): Verdict => {
-    const run = gatherWheels({ host, python, prefix, places, content, requirements, kind, ...defined({ wheels }) })
+    const isPipOwn = pins !== undefined && !pins.has('pip')
+    const run = gatherWheels({
+      host,
+      python,
+      prefix,
+      places,
+      content,
+      requirements,
+      kind,
+      isPipOwn,
+      ...defined({ wheels }),
+    })
     const title = `gather the wheels of ${of}${wheels === undefined ? '' : `, from ${wheels} where possible`}`
     return steps('missing', [{ id: 'gather', title, changes: [`+ ${parcel}`], run }])
   }
@@ -180,8 +197,8 @@ function gather(wanted: Wanted, source: OwnFacts, lock: Lock | undefined, isEqua
         const hint = 'Create it there, or name its packages in hosts.yaml (requirements).'
         return blocked(host, 'nothing-to-follow', `there is no environment ${prefix} for the others to follow`, hint)
       }
-      const pins = [...followed.packages].map(([name, { version }]) => `${name}==${version}\n`)
-      return make(pins.join(''), `${counted(pins.length, 'package')} of ${prefix}`, 'complete')
+      const all = [...followed.packages].map(([name, { version }]) => `${name}==${version}\n`)
+      return make(all.join(''), `${counted(all.length, 'package')} of ${prefix}`, 'complete')
     })
   }
   return operation('wheels', host, 'wheels', verdict())
@@ -206,13 +223,13 @@ function venvVerdict(
     check: { script: isBrought(places, lockFile), stdin: [digest] },
   }
   // The user's file decides what another host gathers, not that host.
-  const checked = host !== from && pins !== undefined ? { pins, file: spec.file ?? '', from, python } : undefined
+  const checked = host !== from && pins !== undefined ? { pins, file: spec.file ?? '', from } : undefined
   const filler = checked === undefined ? from : undefined
   const isForeign = filledBy !== undefined && filledBy !== host && filledBy !== filler
   const install = (changes: readonly string[], isReplaced = false): Step => {
     const by = checked ?? (host === from ? 'own' : { host: from })
     const replacing = isReplaced ? { filler } : undefined
-    const run = installLock({ prefix: path, places, content: lockFile, by, ...defined({ replacing }) })
+    const run = installLock({ prefix: path, python, places, content: lockFile, by, ...defined({ replacing }) })
     return { id: 'install', title: `install them in ${path} (offline)`, changes, run }
   }
   const make = {

@@ -157,13 +157,16 @@ export type Gathering = {
   /** `list`: requirements for pip; `complete`: pins of another environment; `lock`: converted to pins first. */
   readonly requirements: string
   readonly kind: 'list' | 'complete' | 'lock'
+  /** Each host installs with a pip of its own, so a wheel of pip is not needed. */
+  readonly isPipOwn?: boolean
 }
 
 /**
  * Finds the wheels on the host, or fetches them, and writes the lock to the parcel last; prints its SHA-256. It takes and runs nothing
  * that another host sent: of what is in the parcel, only wheels that it gathered itself.
  */
-export function gatherWheels({ host, python, prefix, places, content, wheels, requirements, kind }: Gathering): Action {
+export function gatherWheels(gathering: Gathering): Action {
+  const { host, python, prefix, places, content, wheels, requirements, kind, isPipOwn = false } = gathering
   const { parcel, own, filledBy } = places
   const deps = kind === 'list' ? '' : '--no-deps '
   const others = wheels === undefined ? '' : ` ${pathWord(wheels)}`
@@ -227,8 +230,12 @@ elif "$python" -m venv "$t/venv" > /dev/null 2>&1; then set -- "$t/venv/bin/pyth
 else echo "there is no pip for $python: install python3-venv (or python3-pip, or uv)" >&2; exit 1
 fi
 if [ -z "$wheel" ] || ! "$python" "$wheel/pip" --version > /dev/null 2>&1; then
-  "$@" download --quiet --no-deps --dest "$d" pip 2> "$t/said" || failed "$@"
-  wheel=$(ls -t "$d"/pip-*.whl | head -n 1)
+  # The directory that has pip serves as a wheel does, unless that pip is too old to write a report.
+  wheel=${isPipOwn ? `$("$@" --version 2> /dev/null | sed -n 's/^pip [^ ]* from \\(.*\\)\\/pip (python .*/\\1/p')` : ''}
+  if [ -z "$wheel" ] || ! "$python" "$wheel/pip" install --help 2> /dev/null | grep -q -e --report; then
+    "$@" download --quiet --no-deps --dest "$d" pip 2> "$t/said" || failed "$@"
+    wheel=$(ls -t "$d"/pip-*.whl | head -n 1)
+  fi
   pins
 fi
 set -- "$python" "$wheel/pip"
@@ -283,7 +290,7 @@ if [ -f "$p/${MARK_FILE}" ]; then ${EMPTY} || exit 1; fi
 mkdir -p "$p" && echo ${shellQuote(`venv ${key}`)} > "$p/${MARK_FILE}" || exit 1
 ${noteFiller(filledBy, filler)}
 ${scratch(parcel)}# With the wheel of pip in the parcel nothing else is needed of the system.
-if ls ${pathWord(parcel)}/pip-*.whl > /dev/null 2>&1; then "$python" -m venv --without-pip "$p"; else "$python" -m venv "$p"; fi`,
+{ ! ls ${pathWord(parcel)}/pip-*.whl > /dev/null 2>&1 && "$python" -m venv "$p" > /dev/null 2>&1; } || "$python" -m venv --without-pip "$p"`,
     timeoutMs: INSTALL_TIMEOUT_MS,
   }
 }
@@ -351,12 +358,12 @@ type Checked = {
   /** The user's file, as hosts.yaml names it. */
   readonly file: string
   readonly from: string
-  /** To install with its pip if the environment can get none. */
-  readonly python: string
 }
 
 export type Installing = {
   readonly prefix: string
+  /** To install with its pip if the environment can get none. */
+  readonly python: string
   readonly places: WheelsPlaces
   /** The lock's name in the parcel. */
   readonly content: string
@@ -367,7 +374,7 @@ export type Installing = {
 }
 
 /** Makes the environment match the lock, offline from the parcel. */
-export function installLock({ prefix, places, content, by, replacing }: Installing): Action {
+export function installLock({ prefix, python, places, content, by, replacing }: Installing): Action {
   const { parcel, own, brought, filledBy } = places
   const checked = by !== 'own' && 'pins' in by ? by : undefined
   const refused = `refused() { if [ -f ${pathWord(brought)} ]; then rm -rf "$d" ${pathWord(brought)}; fi; exit 1; }`
@@ -390,7 +397,7 @@ if [ -n "$wheel" ]; then
   hash=$(sed -n 's/^pip==.* --hash=sha256:\\([0-9a-f]*\\) # .*/\\1/p' "$lock")
   [ -n "$hash" ] && [ "$(digest "$d/$wheel")" = "$hash" ] || { echo "$wheel is not the one in the lock: nothing was installed" >&2; refused; }
   set -- "$p/bin/python" -I "$d/$wheel/pip"
-${checked === undefined ? 'else set -- "$p/bin/python" -I -m pip' : ownPip(checked, replacing === undefined)}
+${ownPip(python, checked, replacing === undefined)}
 fi
 "$@" install --quiet --no-index --find-links "$d" --only-binary :all: --no-deps --require-hashes ${replacing === undefined ? '' : '--force-reinstall '}-r "$lock" || exit 1
 extra=$("$p/bin/python" -I -c ${shellQuote(EXTRA_PROGRAM)} "$lock") || exit 1
@@ -413,8 +420,11 @@ lock=$t/lock
 }
 
 /** A pip that no other host chose. `isPipOwn`: the one of the environment is none of another host's. */
-function ownPip({ from, file, python }: Checked, isPipOwn: boolean): string {
-  const none = `there is no pip here other than the wheel of ${from}, for which ${file} has no hash. Install python3-venv here, or add pip there with its hash`
+function ownPip(python: string, checked: Checked | undefined, isPipOwn: boolean): string {
+  const none =
+    checked === undefined
+      ? `there is no pip for ${python}: install python3-venv (or python3-pip)`
+      : `there is no pip here that ${checked.from} did not send, and ${checked.file} has no hash for one. Install python3-venv here, or add pip there with its hash`
   // ensurepip leaves one that is there.
   const inside = `"$p/bin/python" -I -m pip --version > /dev/null 2>&1 || "$p/bin/python" -I -m ensurepip > /dev/null 2>&1`
   return `elif ${isPipOwn ? inside : 'false'}; then

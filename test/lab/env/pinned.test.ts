@@ -16,11 +16,16 @@ const canRun = requirement(
 const PYTHON = '/usr/bin/python3'
 const WHEEL = 'tiny-1.0-py3-none-any.whl'
 const PARCEL = `cd "$(dirname "$(find ~/.cache/muster/env -name 'content-*')")"`
+const NO_PIP = 'pip-99.0-py3-none-any.whl'
 /** A pip that leaves a file where it runs. */
 const PIP = `import glob, zipfile
-name = glob.glob("pip-*.whl")[0]
+name = (glob.glob("pip-*.whl") or ["${NO_PIP}"])[0]
 with zipfile.ZipFile(name, "w") as wheel: wheel.writestr("pip/__main__.py", "open('/root/ran', 'w')")
 `
+/** In a parcel and its lock, whether or not they have a pip. */
+const EVIL_PIP = `${PYTHON} -c '${PIP}' && h=$(sha256sum pip-*.whl) &&
+{ grep -q ^pip== content-* || sed -i '$apip==99.0 --hash=sha256: # ${NO_PIP}' content-*; } &&
+sed -i "s/^\\(pip==.*sha256:\\)[0-9a-f]*/\\1\${h%% *}/" content-*`
 
 describe.skipIf(!canRun)('muster env with hashes', { timeout: 300_000 }, () => {
   let lab: Lab
@@ -85,9 +90,7 @@ describe.skipIf(!canRun)('muster env with hashes', { timeout: 300_000 }, () => {
   })
 
   it('does not run the pip of the host that is followed', async () => {
-    await lie(
-      `${PYTHON} -c '${PIP}' && h=$(sha256sum pip-*.whl) && sed -i "s/^\\(pip==.*sha256:\\)[0-9a-f]*/\\1\${h%% *}/" content-*`,
-    )
+    await lie(EVIL_PIP)
     expect(await up()).toMatchObject({ code: 0, stderr: '' })
     expect([await tiny('m2'), await exec('m2', 'ls /root/ran 2> /dev/null; :')]).toEqual(['brought\n', ''])
   })
@@ -166,7 +169,6 @@ describe.skipIf(!canRun)('muster env with hashes', { timeout: 300_000 }, () => {
   describe('when another host is followed from now on', () => {
     const good = () => digest(join(home('m2'), 'wheels', WHEEL))
     const evilWheel = () => `cp ~/evil/${WHEEL} . && sed -i 's/^tiny.*/${lockOf('tiny', WHEEL)}/' content-*`
-    const evilPip = `${PYTHON} -c '${PIP}' && h=$(sha256sum pip-*.whl) && sed -i "s/^\\(pip==.*sha256:\\)[0-9a-f]*/\\1\${h%% *}/" content-*`
     const filesOf = (name: string) => exec(name, 'cd ~/.cache/muster/env && find . -type f | sort')
     afterEach(() => declare(['m1', 'm2'], 'm1'))
 
@@ -200,7 +202,7 @@ describe.skipIf(!canRun)('muster env with hashes', { timeout: 300_000 }, () => {
       // pip in the environment of m2 is the one of m1, too.
       const pip = "echo \"open('/root/ran', 'w')\" | tee ~/lab/lib/python3.*/site-packages/pip/__init__.py"
       await exec('m2', `${pip} && rm -f /root/ran`)
-      await exec('m2', `cd "$(dirname "$(find ~/.cache/muster/env -name 'content-*')")" && ${evilPip}`)
+      await exec('m2', `cd "$(dirname "$(find ~/.cache/muster/env -name 'content-*')")" && ${EVIL_PIP}`)
       declare(['m2'], 'm2')
       writeList('tiny==1.0\n# newer\n')
       const { code, stdout } = await up()

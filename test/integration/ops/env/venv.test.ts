@@ -1,4 +1,5 @@
 /** A virtual environment that is half removed, or whose interpreter is another one: real scripts in a real shell, with a real pip. */
+import { createHash } from 'node:crypto'
 import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -105,6 +106,37 @@ describe.skipIf(!requirement('python environments'))('a real virtual environment
     expect(stderr).toContain(
       'cannot fetch absent: it is not in ~/wheels (wheels: in hosts.yaml), and the package index',
     )
+  })
+
+  it.each([
+    ['requirements.txt', (hash: string) => `tiny==1.0 --hash=sha256:${hash}\n`],
+    [
+      'pylock.toml',
+      (hash: string) =>
+        `lock-version = "1.0"\n[[packages]]\nname = "tiny"\nversion = "1.0"\nmarker = "python_version > '3'"\n[[packages.wheels]]\nurl = "https://x/tiny-1.0-py3-none-any.whl"\nhashes = { sha256 = "${hash}" }\n`,
+    ],
+  ] as const)('needs no wheel of pip where %s has hashes and none of pip, as Python has a pip', async (file, textOf) => {
+    expect((await here.doIt(area, 'down')).codes).toEqual([0, 0])
+    here.run('rm ~/wheels/pip-*.whl')
+    const hash = createHash('sha256')
+      .update(readFileSync(join(wheels(), 'tiny-1.0-py3-none-any.whl')))
+      .digest('hex')
+    const declared = `{ venv: { path: ~/lab, python: ${PYTHON}, wheels: ~/wheels, requirements: ${file} } }`
+    const own = environmentArea(declared, file, textOf(hash))
+    // Nothing listens there.
+    const offline = { PIP_INDEX_URL: 'http://127.0.0.1:1/simple', PIP_RETRIES: '0' }
+    const up = await here.doIt(own, 'up', offline)
+    expect([up.codes, up.stderr]).toEqual([[0, 0, 0], ''])
+    expect(here.run('~/lab/bin/python -c "import tiny"').stdout.toString()).toBe('brought\n')
+    expect(await here.look(own, 'up')).toMatch(/holds the package, and no others$/)
+    // As on Debian without python3-venv: the pip of python3-pip fills it.
+    here.run('rm -r ~/lab')
+    here.program('python3', `case "$*" in "-m venv /"*) exit 1;; esac\nexec ${PYTHON} "$@"`)
+    const bare = environmentArea(declared.replace(PYTHON, join(here.bin, 'python3')), file, textOf(hash))
+    const again = await here.doIt(bare, 'up', offline)
+    expect([again.codes.every((code) => code === 0), again.stderr]).toEqual([true, ''])
+    expect(existsSync(join(lab, 'bin', 'pip'))).toBe(false)
+    expect(here.run('~/lab/bin/python -c "import tiny"').stdout.toString()).toBe('brought\n')
   })
 
   it('whose interpreter belongs elsewhere is not touched, nor is what is there', async () => {
