@@ -84,7 +84,7 @@ line by line.
       result =
         kind === DIJOB
           ? importDijob(file, text, options.as === DIJOB, cwd)
-          : await importInventory({ cwd, env, home, signal, ...defined({ kind, file, text }) })
+          : await importInventory({ others: [DIJOB], cwd, env, home, signal, ...defined({ kind, file, text }) })
     } catch (error) {
       // With hosts on the command line there are settings, but no clusters.
       await keepPreferences()

@@ -2,6 +2,7 @@
 import { type Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import type { CliContext, GlobalOptions, OptionGroup, Verb } from './verb.ts'
 
 const DAY_S = 86_400
@@ -46,6 +47,18 @@ const SHARED: readonly (readonly [OptionGroup | 'all' | 'json' | 'pager' | 'none
 
 export function addSharedOptions(program: Command): void {
   for (const [, option] of SHARED) program.addOption(option)
+  takeTargetsOnce(program)
+}
+
+/** Of two targets the first one would be lost without a word. */
+export function takeTargetsOnce({ options }: Command): void {
+  for (const option of options.filter((each) => placeholderOf(each) === 'target'))
+    option.argParser((text, before?: string) => {
+      if (before === undefined) return text
+      throw new MusterError('usage', `${option.long} is given twice`, {
+        hint: `Write all hosts as one target: ${option.long} ${printable(shellQuote(`${before},${text}`))}`,
+      })
+    })
 }
 
 /** The console's own options, which may come before its hosts. */

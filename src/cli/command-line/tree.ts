@@ -2,7 +2,7 @@
 import { Command, type Option } from 'commander'
 import { printable } from '../../base/printable.ts'
 import type { OutputSchema } from '../schemas/shape.ts'
-import { addSharedOptions, declares, isCommand, sharedOptionsOf } from './options.ts'
+import { addSharedOptions, declares, isCommand, sharedOptionsOf, takeTargetsOnce } from './options.ts'
 import type { CliContext, Verb, VerbCode, VerbGroup, VerbTable } from './verb.ts'
 
 export type CallVerb = (command: Command, verb: Verb, code: VerbCode) => Promise<void>
@@ -77,6 +77,7 @@ export class VerbTree {
     const loaded = await entry.load()
     const code = 'verb' in loaded ? loaded.verb : loaded
     code.define?.(command)
+    takeTargetsOnce(command)
     const last = command.registeredArguments.at(-1)
     if (last !== undefined && isCommand(last)) last.description += '; options after its first word belong to it'
     if (last?.name() === 'target' && !last.variadic)

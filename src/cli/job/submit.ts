@@ -63,7 +63,7 @@ import {
 } from './open-queue.ts'
 import { ringJson, ringText } from './show.ts'
 import { expandVariants } from './variants.ts'
-import { neverFits, preemptWords } from './why-waiting.ts'
+import { missedBy, neverFits, preemptWords, undoneWords } from './why-waiting.ts'
 
 export type SubmitOptions = GlobalOptions &
   LaunchOptions & {
@@ -253,6 +253,7 @@ MUSTER_RANK and MUSTER_HOSTS are set as well.
     const submit = submitter(options, queue, context)
     if (options.from === undefined) {
       const spec = await prepareJob(words, options, queue, context)
+      if (options.dryRun && !canFollow(options, queue, context)) return EXIT.failed
       if (options.dryRun && spec.engine !== undefined) return await tryOnEngine(spec, queue, options, context)
       if (options.dryRun) return await tryOut(spec, queue, options, context)
       checkRoom(spec, queue, options, context)
@@ -273,6 +274,24 @@ MUSTER_RANK and MUSTER_HOSTS are set as well.
     noticeScheduler(queue, context)
     return EXIT.ok
   },
+}
+
+/**
+ * For --dry-run: whether the jobs of --after can still be done; if not, says so.
+ * @throws MusterError 'usage' for a job that is not there
+ */
+function canFollow({ after, json }: SubmitOptions, queue: OpenQueue, context: CliContext): boolean {
+  queue.store.requireJobs(after)
+  const why = missedBy({ after }, queue).map(({ words }) => words)
+  const undone = undoneWords({ after }, queue)
+  if (why.length === 0) {
+    if (undone !== undefined) notice(context, `muster: ${undone} first\n`)
+    return true
+  }
+  context.stdout.write(
+    json ? jsonLine({ type: 'trial', fits: false, why }, context) : `It can never start: ${why.join('; ')}.\n`,
+  )
+  return false
 }
 
 /** From specifications to the numbers of their jobs, which are then on disk. @throws MusterError `usage` */

@@ -73,13 +73,22 @@ function roomWords(asked: Asked, { store }: OpenQueue, engine: string, nowMs: nu
 }
 
 /** The jobs that it comes after and that ended otherwise than done: it is cancelled at the next scheduling pass. */
-export const missedBy = ({ after }: Job, { store }: OpenQueue) =>
+export const missedBy = ({ after }: Pick<Job, 'after'>, { store }: OpenQueue) =>
   after.flatMap((id) => {
     const state = store.get(id)?.state
     return state !== undefined && isFinal(state) && state.kind !== 'done'
       ? [{ id, words: missedWords(id, state.kind) }]
       : []
   })
+
+/** Which jobs it has to wait for first; undefined: none. */
+export function undoneWords({ after }: Pick<Job, 'after'>, { store }: OpenQueue): string | undefined {
+  const undone = after.filter((id) => {
+    const state = store.get(id)?.state
+    return state?.kind !== 'done' && !(state?.kind === 'running' && state.endpoint !== undefined)
+  })
+  return undone.length === 0 ? undefined : `waiting for ${undone.length === 1 ? 'job' : 'jobs'} ${undone.join(', ')}`
+}
 
 function whyNotNow(job: Job, queue: OpenQueue, nowMs: number, free: () => Cluster): WhyWaiting {
   if (job.state.kind === 'held') return { why: [`held. Run: muster job release ${job.id}`] }
@@ -106,11 +115,8 @@ function whyNotNow(job: Job, queue: OpenQueue, nowMs: number, free: () => Cluste
   if (job.state.kind !== 'queued') return { why: [] }
   const missed = missedBy(job, queue).map(({ words }) => words)
   if (missed.length > 0) return { why: missed }
-  const undone = job.after.filter((id) => {
-    const state = queue.store.get(id)?.state
-    return state?.kind !== 'done' && !(state?.kind === 'running' && state.endpoint !== undefined)
-  })
-  if (undone.length > 0) return { why: [`waiting for ${undone.length === 1 ? 'job' : 'jobs'} ${undone.join(', ')}`] }
+  const undone = undoneWords(job, queue)
+  if (undone !== undefined) return { why: [undone] }
   const { notBeforeMs = 0 } = job.state
   const asked = askedOf(job.spec)
   if (engine !== undefined && asked !== undefined) return engineWords(...roomWords(asked, queue, engine, nowMs))

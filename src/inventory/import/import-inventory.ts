@@ -13,17 +13,17 @@ import { ImportedInventory, type ImportNote } from './imported-inventory.ts'
 
 export const IMPORT_KINDS: readonly string[] = FORMATS.map(({ name }) => name)
 
-const HOW = `Name the format: muster import FORMAT FILE, where FORMAT is ${IMPORT_KINDS.slice(0, -1).join(', ')} or ${IMPORT_KINDS.at(-1)}`
+const howTo = (kinds: readonly string[]): string =>
+  `Name the format: muster import FORMAT FILE, where FORMAT is ${kinds.slice(0, -1).join(', ')} or ${kinds.at(-1)}`
 
 /** The format that a file looks like. @throws MusterError `configuration` if it is none or several */
-function recognise({ file, text, cwd }: ImportSource): ImportFormat {
-  if (file === undefined) throw new MusterError('usage', 'the file is missing', { hint: HOW })
+function recognise({ file, text, cwd }: ImportSource, kinds: readonly string[]): ImportFormat {
+  const hint = howTo(kinds)
+  if (file === undefined) throw new MusterError('usage', 'the file is missing', { hint })
   const path = resolve(cwd, file)
   const status = text === undefined ? statSync(path, { throwIfNoEntry: false }) : undefined
   if (text === undefined && status === undefined && !/[/.]/.test(file))
-    throw new MusterError('usage', `${printable(file)} is no format and no file${didYouMean(file, IMPORT_KINDS)}`, {
-      hint: HOW,
-    })
+    throw new MusterError('usage', `${printable(file)} is no format and no file${didYouMean(file, kinds)}`, { hint })
   // Only inventories of Ansible are directories.
   if (status?.isDirectory()) return formatOf('ansible')
   const source = text === undefined ? readSource(path) : { path: file, text }
@@ -32,25 +32,28 @@ function recognise({ file, text, cwd }: ImportSource): ImportFormat {
   if (only !== undefined && found.length === 1) return only
   const what =
     only === undefined ? 'no format is recognised in it' : `it may be ${found.map(({ name }) => name).join(' or ')}`
-  throw new MusterError('configuration', `cannot import ${printable(file)}: ${what}`, { hint: HOW })
+  throw new MusterError('configuration', `cannot import ${printable(file)}: ${what}`, { hint })
 }
 
 function formatOf(kind: string): ImportFormat {
   const format = FORMATS.find(({ name }) => name === kind)
-  if (format === undefined) throw new MusterError('usage', `unknown format: ${printable(kind)}`, { hint: HOW })
+  if (format === undefined)
+    throw new MusterError('usage', `unknown format: ${printable(kind)}`, { hint: howTo(IMPORT_KINDS) })
   return format
 }
 
 /**
  * Converts another tool's files to the text of a valid hosts.yaml. Without `kind` the format of the file is recognised.
+ * `others`: formats that `muster import` converts to something else, for messages.
  * @throws MusterError `configuration` if there is nothing to read, no host in it, or what it has cannot be read without guessing
  */
 export async function importInventory({
   kind,
+  others = [],
   ...source
-}: Omit<ImportSource, 'isRecognised'> & { readonly kind?: string }) {
+}: Omit<ImportSource, 'isRecognised'> & { readonly kind?: string; readonly others?: readonly string[] }) {
   const inventory = new ImportedInventory()
-  const format = kind === undefined ? recognise(source) : formatOf(kind)
+  const format = kind === undefined ? recognise(source, [...IMPORT_KINDS, ...others]) : formatOf(kind)
   if (kind === undefined) inventory.note(source.file ?? '', 0, `read as ${format.name}`)
   const read: string[] = []
   await format.read({ ...source, isRecognised: kind === undefined, onRead: (path) => read.push(path) }, inventory)

@@ -110,9 +110,14 @@ export class JobStore implements Disposable {
     return this.together(() => submissions.map((submission) => this.#insert(submission, nowMs)))
   }
 
-  #insert({ spec, user, priority, isHeld, after, variants }: Submission, nowMs: number): readonly number[] {
-    const missing = after.find((id) => this.get(id) === undefined)
+  /** @throws MusterError 'usage' for the first one that is not there */
+  requireJobs(ids: readonly number[]): void {
+    const missing = ids.find((id) => this.get(id) === undefined)
     if (missing !== undefined) throw new MusterError('usage', `there is no job ${missing}`)
+  }
+
+  #insert({ spec, user, priority, isHeld, after, variants }: Submission, nowMs: number): readonly number[] {
+    this.requireJobs(after)
     const group = this.file.run('INSERT INTO specs (spec) VALUES (?)', JSON.stringify(spec))
     return this.#insertInto(group, { spec, user, priority, isHeld, after, variants }, nowMs)
   }

@@ -24,6 +24,19 @@ const run = (args: readonly string[], stdin = '') =>
   runMuster(['import', ...args], { directory, stdin: [stdin], environment: { HOME: directory } })
 
 describe('muster import', () => {
+  test('names all formats where it recognises none', async () => {
+    writeFileSync(join(directory, 'job.yaml'), 'kind: DIJob\n')
+    for (const [word, why] of [
+      ['dijobb', 'dijobb is no format and no file; did you mean dijob?'],
+      ['job.yaml', 'cannot import job.yaml: no format is recognised in it'],
+    ] as const) {
+      const { output, messages, exitCode } = await run([word])
+      expect([output, messages.split('\n')[0]]).toEqual(['', `muster: ${why}`])
+      expect(messages).toMatch(/^Name the format: muster import FORMAT FILE, where FORMAT is .*, [a-z]+ or dijob$/m)
+      expect(exitCode).toBeGreaterThan(0)
+    }
+  })
+
   test('writes hosts.yaml to stdout, and skipped settings to stderr', async () => {
     const { output: stdout, messages: stderr, exitCode } = await run(['clusterssh', 'clusters'])
     expect(stdout).toBe(YAML)

@@ -219,6 +219,41 @@ describe('muster job', () => {
     expect((await job(['edit', '1', '--command', 'a | b'])).exitCode).toBe(0)
   })
 
+  test.each([
+    [['job', 'submit', '--on', 'm1', '--on', '@all,!m1', '--', 'true'], '--on', "'m1,@all,!m1'"],
+    [['job', 'edit', '1', '--on', 'm1', '--on', 'm2'], '--on', 'm1,m2'],
+    [['launch', 'mpi', '--on', 'm1', '--on', 'm2', '--', 'true'], '--on', 'm1,m2'],
+    [['env', 'check', '--on', 'm1', '--on', 'm2'], '--on', 'm1,m2'],
+    [['run', '--exclude', 'm1', '--exclude', 'm2', 'all', '--', 'true'], '--exclude', 'm1,m2'],
+    [['--exclude', 'm1', 'run', '--exclude', 'm2', 'all', '--', 'true'], '--exclude', 'm1,m2'],
+  ])('%j is refused: the first target would be lost', async (words, option, both) => {
+    const { exitCode, output, messages } = await muster(words)
+    expect([exitCode, output, messages]).toEqual([
+      2,
+      '',
+      `muster: ${option} is given twice\nWrite all hosts as one target: ${option} ${both}\n`,
+    ])
+  })
+
+  test('submit --dry-run says that a job can never start after one that was cancelled, or waits for one', async () => {
+    writeFileSync(join(directory, 'hosts.yaml'), 'cluster: lab\nhosts: { here: { transport: local } }\n')
+    for (const _ of [1, 2]) await job(['submit', '--', 'true'])
+    await job(['cancel', '1'])
+    const dry = async (...words: readonly string[]) => await job(['submit', '--dry-run', ...words, '--', 'true'])
+    const why = 'it needs job 1, which was cancelled'
+    expect(await dry('--after', '1-2')).toMatchObject({ exitCode: 1, output: `It can never start: ${why}.\n` })
+    const { exitCode, output } = await dry('--after', '1', '--json')
+    expect([exitCode, JSON.parse(output)]).toMatchObject([1, { type: 'trial', fits: false, why: [why] }])
+    const waiting = await dry('--after', '2')
+    expect([waiting.exitCode, waiting.output]).toEqual([0, 'bundle 0: here\n'])
+    expect(waiting.messages).toContain('muster: waiting for job 2 first\n')
+    expect(await dry('--after', '9')).toMatchObject({
+      exitCode: 2,
+      output: '',
+      messages: 'muster: there is no job 9\n',
+    })
+  })
+
   test('submit --dry-run shows the address of ssh_config where hosts.yaml has none', async () => {
     writeFileSync(join(directory, 'hosts.yaml'), 'hosts: { m1: {}, m2: { address: 10.0.0.2 } }\n')
     writeFileSync(join(directory, 'ssh'), '#!/bin/sh\necho hostname 10.0.0.1\n', { mode: 0o755 })
