@@ -169,7 +169,7 @@ export const VERBS: VerbTable = {
     changesWith: ['stop'],
   }),
   doctor: reads(
-    'find problems with login, clock, disks, permissions and network',
+    'find problems with login, clock, disks, GPUs, permissions and network',
     REPORT,
     () => import('./doctor/doctor.ts'),
     printed(ofHosts, 'doctor'),

@@ -1,6 +1,7 @@
 /** `muster doctor [TARGET]`: what would make the next step fail, on every host, with the command that fixes it. */
 
 import { type Clock, systemClock } from '../../base/clock.ts'
+import { defined } from '../../base/defined.ts'
 import { messageOf } from '../../base/errors.ts'
 import { LineReader } from '../../base/line-reader.ts'
 import type { Endpoint } from '../../inventory/host.ts'
@@ -60,6 +61,11 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
   const { signal, stdout, stderr } = context
   const { inventory, hosts, endpoints } = await selectEndpoints(target, options, context)
   const order = endpoints.map(({ host }) => host)
+  const declared = new Map(
+    inventory.hosts.flatMap(({ name, resources }) =>
+      resources === undefined ? [] : [[name, resources.gpu ?? 0] as const],
+    ),
+  )
   const locals = new Set(endpoints.flatMap(({ host, transport }) => (transport === 'local' ? [host] : [])))
   const writeFindings = (findings: readonly Finding[]): void => {
     if (options.json) for (const finding of findings) writeEvent(findingEvent(finding), context)
@@ -90,7 +96,7 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
     },
   })) {
     if (signal.aborted) break
-    const report = asReport(check, examinations.get(check.host), locals.has(check.host))
+    const report = asReport(check, examinations.get(check.host), locals.has(check.host), declared.get(check.host))
     reports.push(report)
     const own = hostFindings(report)
     findings.push(...own)
@@ -142,9 +148,19 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
   return counts.blocked > 0 ? EXIT.failed : EXIT.ok
 }
 
-function asReport(check: LoginCheck, examination: Examination | undefined, isLocal: boolean): DoctorReport {
+function asReport(
+  check: LoginCheck,
+  examination: Examination | undefined,
+  isLocal: boolean,
+  declaredGpus: number | undefined,
+): DoctorReport {
   const { host, failure, outcome } = check
-  const known = { host, connectMs: check.durationMs, ...(isLocal ? {} : { inventoryName: host }) }
+  const known = {
+    host,
+    connectMs: check.durationMs,
+    ...(isLocal ? {} : { inventoryName: host }),
+    ...defined({ declaredGpus }),
+  }
   if (failure !== undefined || examination === undefined) {
     const { kind, phase, reason, hint } = failure ?? {
       kind: 'unreachable',

@@ -6,6 +6,7 @@
 
 import { endMark, type Fact, FLATTEN, limitedFunctions, STATUSES_OF_LIMIT, sectionsOf } from '../kernel/fact.ts'
 import { type Disk, diskFacts, mountsFact, partialsFact } from './facts/disk.ts'
+import { gpusFact } from './facts/gpus.ts'
 import {
   distributionFact,
   loadFact,
@@ -25,6 +26,7 @@ const FACTS = {
   python: pythonFact,
   load: loadFact,
   memory: memoryFact,
+  gpus: gpusFact,
   openFiles: openFilesFact,
   mounts: mountsFact,
   sudo: sudoFact,

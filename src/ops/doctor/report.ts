@@ -9,6 +9,7 @@ import type { Examination } from './examine-host.ts'
 import { connectionComplaints } from './findings/connection.ts'
 import { differenceFindings } from './findings/differences.ts'
 import { diskComplaints } from './findings/disks.ts'
+import { gpuComplaints } from './findings/gpus.ts'
 import { clockComplaints, machineComplaints, ownClockFindings } from './findings/machine.ts'
 
 /** Why there is no connection: the phase that failed, and the reason. */
@@ -24,6 +25,8 @@ export type DoctorReport = {
   readonly host: string
   /** Undefined: the host is this machine, so its name need not match. */
   readonly inventoryName?: string
+  /** GPUs that hosts.yaml says jobs may use; undefined: it declares no resources of the host. */
+  readonly declaredGpus?: number
   readonly connectMs: number
 } & ({ readonly trouble: ConnectTrouble } | { readonly examination: Examination })
 
@@ -47,12 +50,15 @@ export function fleetFindings(reports: readonly DoctorReport[]): Finding[] {
 function examinationComplaints({
   examination,
   inventoryName,
+  declaredGpus,
 }: DoctorReport & { examination: Examination }): Complaint[] {
   const { facts, clock } = examination
   return [
     ...connectionComplaints(examination),
     ...(clock === undefined ? [] : clockComplaints(clock, facts?.timeService, facts?.system?.isRoot)),
-    ...(facts === undefined ? [] : [...diskComplaints(facts), ...machineComplaints(facts, inventoryName)]),
+    ...(facts === undefined
+      ? []
+      : [...diskComplaints(facts), ...machineComplaints(facts, inventoryName), ...gpuComplaints(facts, declaredGpus)]),
   ]
 }
 

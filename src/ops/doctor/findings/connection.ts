@@ -112,12 +112,13 @@ const HANGING: Readonly<Record<string, string>> = {
   'disk-var': 'df of /var does not answer: is its file server down?',
   'disk-shm': 'df of /dev/shm does not answer',
   sudo: 'sudo does not answer: does it wait for a directory service?',
+  gpus: 'nvidia-smi does not answer',
 }
 
 function hangingComplaint(probe: string): Complaint {
   const cause = HANGING[probe] ?? `reading ${probe.replaceAll('-', ' ')} got no answer`
   const isDisk = probe.startsWith('disk-')
-  const gravity = isDisk || probe === 'sudo' ? 'risk' : 'note'
+  const gravity = isDisk || probe === 'sudo' || probe === 'gpus' ? 'risk' : 'note'
   const fix = isDisk ? { fix: onHost("grep -E ' (nfs4?|cifs|fuse[^ ]*) ' /proc/mounts") } : {}
   return complaint(gravity, isDisk ? 'disk-hangs' : 'hangs', cause, fix)
 }
