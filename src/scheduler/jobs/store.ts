@@ -529,7 +529,7 @@ const STEPS_EACH = 8
 const isOneOf = (kinds: readonly string[]): string =>
   kinds.length === 0 ? 'true' : `kind IN (${kinds.map(() => '?').join()})`
 const SAFE_NAME = /^[0-9a-z./-]+$/
-const quoted = (kinds: readonly string[]): string => kinds.map((kind) => `'${kind}'`).join()
+const quoted = (kinds: readonly string[]): string => kinds.map((kind) => `'${kind}'`).join(', ')
 const UNFINISHED = quoted(UNFINISHED_KINDS)
 const FORGETTABLE = `FROM jobs WHERE ended_ms IS NOT NULL AND ended_ms < ?
   AND NOT EXISTS (SELECT 1 FROM trial WHERE trial.job = jobs.id AND trial.kind = 'open') AND id NOT IN
