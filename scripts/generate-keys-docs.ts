@@ -1,5 +1,6 @@
 /** Renders docs/keys.md from the tables of keys. */
 import { actionSections } from '../src/ui/console/help.ts'
+import { PASTE_KEYS } from '../src/ui/dialogs/paste-dialog.ts'
 import type { KeyEntry } from '../src/ui/keys/key-table.ts'
 import { createKeymap } from '../src/ui/keys/registry.ts'
 import { defaultPreferences } from '../src/ui/preferences.ts'
@@ -42,6 +43,14 @@ export function renderKeysDocs(): string {
     '| `Ctrl-a` `Ctrl-e` `Ctrl-u` `Ctrl-k` `Ctrl-w` | edit the line as in a shell |',
     '',
     'Lines are kept in `$XDG_STATE_HOME/muster/prompts.jsonl`, which only you can read. A line that you leave with Esc is not in the file, but `Up` brings it back. A line that begins with a space is not kept. Passwords are never kept.',
+    '',
+    '## The review of a text',
+    '',
+    'A multi-line paste, or a text that you write for hosts, is shown for review first. The title names the hosts that get it. A text that you close is kept until you quit, which asks. Where hosts ask for a password, the text is neither shown nor kept.',
+    '',
+    '| key | action |',
+    '| --- | --- |',
+    ...PASTE_KEYS.map(keyRow),
     '',
     '## Scrolling back',
     '',

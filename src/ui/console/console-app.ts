@@ -24,6 +24,7 @@ import { FIRST_NETWORK } from '../network/network-view.ts'
 import { FIRST_WATCH } from '../network/watch-view.ts'
 import type { Preferences } from '../preferences.ts'
 import type { RayLine } from '../ray/ray-line.ts'
+import { asksSecret } from '../report/asks-secret.ts'
 import { type RunEntry, SessionLog } from '../report/session-log.ts'
 import { writeSessionReport } from '../report/session-report.ts'
 import {
@@ -514,6 +515,12 @@ export class ConsoleApp implements PageContext, Disposable {
   joinedSince(named: readonly string[]): WriteReport['skipped'] {
     const joined = liveReceivers(this.state).filter((host) => !named.includes(host))
     return joined.map((host) => ({ host, reason: 'it got no keys when the hosts were named' }))
+  }
+
+  /** What stands before its cursor asks for a password. */
+  asksSecret(host: string): boolean {
+    const screen = this.views.screen(host)
+    return screen !== undefined && asksSecret(screen.textBeforeCursor())
   }
 
   /** Its program asked for pastes in brackets. */

@@ -1,6 +1,7 @@
 /** The help, from the tables of keys. Pure. */
 import { padEnd, wrapText } from '../../base/text-width.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
+import { PASTE_KEYS } from '../dialogs/paste-dialog.ts'
 import { ACTION_SECTIONS, actionSpecs, type Keymap, keysOf, SYNONYMS } from '../keys/registry.ts'
 import { hasWord } from '../rows/table-view.ts'
 import { type ConsoleState, PAGE_TABS } from '../state/console-state.ts'
@@ -45,6 +46,7 @@ export function helpSections({
   const work = { title: 'In the view of a run or a copy, without the leader', entries: panelKeys }
   const sections = [
     ...actionSections(keymap).map((own) => ({ ...own, isHere: false })),
+    { title: 'In the review of a text, without the leader', entries: PASTE_KEYS, isHere: false },
     { ...work, isHere: tab === 'shells' && panel?.hasKeys === true },
     ...pages,
   ]

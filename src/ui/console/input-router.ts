@@ -162,6 +162,8 @@ export class InputRouter {
   #choosingTimer: Disposable | undefined
   /** While the text may continue that was meant for a tab, or for a command that did nothing; `why` it is not sent. */
   #word: Word | undefined
+  /** The last keys were Ctrl-s in a review, which sent its text. */
+  #hasSent = false
   /** The last key was typed into hosts. */
   #wasTyped = false
   /** The leader was pressed in a dialog: the next key is a command, and no text. */
@@ -251,6 +253,7 @@ export class InputRouter {
     if (notice?.about === 'key' && app.state.notice === notice) app.change(() => ({ notice: undefined }))
     // Nor is what follows the letter that closed a question meant for what was behind it.
     const isOver = mode.kind === 'dialog' && app.dialogs.current === undefined
+    if (mode.kind === 'dialog') this.#hasSent = isOver && label === 'Ctrl-s'
     if (isAnswer || (isOver && event.key.text !== undefined)) return this.#holdWord(QUESTION_CLOSED, label)
     if (keysElsewhere(app.state) !== undefined) return
     // `1` shows the shells, `t` chooses receivers and `y` answers, but perhaps it was part of a word.
@@ -352,7 +355,23 @@ export class InputRouter {
       if (isBareAction(label)) return this.run(BARE_ACTIONS[label])
       return app.work.handleKey(label)
     }
-    if (!this.#isHeldBack(event, label)) this.#type(event)
+    if (this.#isHeldBack(event, label) || this.#isSentAgain(label)) return
+    if (label === 'Ctrl-s') this.#warnOfPause()
+    this.#type(event)
+  }
+
+  /** The key that sent a reviewed text, pressed once more, would stop what hosts show. */
+  #isSentAgain(label: string): boolean {
+    this.#hasSent &&= label === 'Ctrl-s'
+    if (this.#hasSent) this.#app.notice('not sent: Ctrl-s has sent the text already', 'warning', 'key')
+    return this.#hasSent
+  }
+
+  /** termios(3): XOFF. A full-screen program reads it as a key of its own. */
+  #warnOfPause(): void {
+    const hosts = receiverList(this.#app.state)
+    if (hosts.some((host) => this.#app.views.screen(host)?.modes.isAlternateScreen === false))
+      this.#app.notice('Ctrl-s may stop what hosts show: Ctrl-q continues', 'warning')
   }
 
   /** Esc takes the leader back. */

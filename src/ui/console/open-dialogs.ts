@@ -242,6 +242,8 @@ const noPrompt = (prompt: Pick<PromptOptions, 'id' | 'title' | 'label' | 'help'>
 
 const NEW_TEXT: Draft = { text: '', isComposed: true }
 
+const isOneLine = (text: string): boolean => /^[^\r\n]*(?:\r\n?|\n)?$/.test(text)
+
 /** Text to review: given, or kept from the last time. */
 export function openPaste(app: ConsoleApp, draft = app.drafts.at(-1) ?? NEW_TEXT): void {
   const live = liveReceivers(app.state)
@@ -250,9 +252,13 @@ export function openPaste(app: ConsoleApp, draft = app.drafts.at(-1) ?? NEW_TEXT
   const others = app.drafts.filter((kept) => kept !== draft)
   /** In place of the draft. */
   const kept = (text: string): readonly Draft[] => (text === '' ? [] : [{ ...draft, text }])
+  const { isComposed, text: given } = draft
+  const asking = isComposed ? [] : hosts.filter((host) => app.asksSecret(host))
+  const isSecret = asking.length > 0 && (asking.length === hosts.length || isOneLine(given))
   app.openDialog(
     pasteDialog({
       ...draft,
+      isSecret,
       hosts,
       isLive: (host) => live.length === 0 || liveReceivers(app.state).includes(host),
       isBracketed: (host) => app.isBracketed(host),
@@ -263,6 +269,7 @@ export function openPaste(app: ConsoleApp, draft = app.drafts.at(-1) ?? NEW_TEXT
       onClosed: (text) => {
         app.drafts = [...others, ...kept(text)]
         if (text !== '') app.notice(`not sent; ${commandLabel(app.state, 'paste')} opens the text again`)
+        else if (isSecret) app.notice('not sent, and not kept: it may be a password')
       },
       others: others.length,
       onOther: (text) => {

@@ -1,4 +1,5 @@
 /** Quitting: the console asks once and names what would end on which hosts; if nothing runs, it does not ask. */
+import { printable } from '../../base/printable.ts'
 import { clip } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { closeOnce, type DialogFactory, type DialogLine, isCancelKey } from '../dialogs/dialog.ts'
@@ -16,7 +17,7 @@ export function askToQuit(app: ConsoleApp): void {
   const busy = app.busyOn()
   const { shellPrograms } = ports
   const hosts = shellPrograms ? [...state.hosts.values()].filter(isLive).map(({ host }) => host) : []
-  if (busy.length === 0 && hosts.length === 0) return app.options.onQuit()
+  if (busy.length === 0 && hosts.length === 0 && app.drafts.length === 0) return app.options.onQuit()
   app.openDialog(quitDialog(app, busy, hosts, shellPrograms ?? (async () => [])))
 }
 
@@ -51,7 +52,7 @@ const quitDialog =
     const decide = (): void => {
       if (!isAsking) return onChange()
       isAsking = false
-      if (busy.length + pending().length + unknown().length + running().length === 0) return quit()
+      if (busy.length + pending().length + unknown().length + running().length + app.drafts.length === 0) return quit()
       onChange()
     }
     const note = (host: string, programs: readonly string[] | undefined): void => {
@@ -72,7 +73,11 @@ const quitDialog =
         ...busy.map(({ title }) => title),
         ...(shells.length === 0 ? [] : [`what runs on ${clip(foldHostSet(shells), NAMES_WIDTH)}`]),
       ]
-      return names.length === 0 ? 'Quit?' : `Quit and end ${names.join(' and ')}?`
+      const does = [
+        ...(names.length === 0 ? [] : [`end ${names.join(' and ')}`]),
+        ...(app.drafts.length === 0 ? [] : [`lose ${textsNotSent(app.drafts.length)}`]),
+      ]
+      return does.length === 0 ? 'Quit?' : `Quit and ${does.join(', and ')}?`
     }
     const lineOf = (text: string, on: readonly string[]): DialogLine => {
       const right = clip(foldHostSet(on), NAMES_WIDTH)
@@ -87,7 +92,10 @@ const quitDialog =
           ...running().map(([program, on]) => lineOf(program, on)),
           ...lineIfAny('an unknown program', unknown(), 'warning'),
         ]
-        const lines = [...ending, ...lineIfAny('asking what runs …', pending(), 'muted')]
+        const drafts = app.drafts.map(({ text }) => ({
+          text: clip(`a text that was not sent: ${printable(text.trim().split('\n')[0] ?? '')}`, WIDTH - 8),
+        }))
+        const lines = [...ending, ...drafts, ...lineIfAny('asking what runs …', pending(), 'muted')]
         const most = Math.max(1, rows - 9)
         return {
           id: 'quit',
@@ -112,5 +120,8 @@ const quitDialog =
       cancel: close,
     }
   }
+
+const textsNotSent = (count: number): string =>
+  count === 1 ? 'a text that was not sent' : `${count} texts that were not sent`
 
 const work = ({ work: { isHeld }, state }: ConsoleApp): boolean => isHeld && state.panel?.view.kind === 'copy'

@@ -8,10 +8,25 @@ import { ASCII, segmenter, textWidth, wrapText } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { closeOnce, type DialogFactory, type DialogLine, editLine, isCancelKey, type Line } from './dialog.ts'
 
+/** Its keys, for the help and docs/keys.md. */
+export const PASTE_KEYS = [
+  { keys: ['Ctrl-s'], help: 'Send the text to the hosts in the title. Only this key does.' },
+  {
+    keys: ['Esc'],
+    help: 'Close the review, and keep the text: the command that writes or reviews a text opens it again.',
+  },
+  { keys: ['Enter'], help: 'Begin a new line.' },
+  { keys: ['Ctrl-o'], help: 'Show another text that was kept.' },
+  { keys: ['Ctrl-x'], help: 'Delete the text; pressed twice.' },
+  { keys: ['Ctrl-a', 'Ctrl-e', 'Ctrl-u', 'Ctrl-k', 'Ctrl-w'], help: 'Edit the line as in a shell.' },
+] as const
+
 export type PasteOptions = {
   readonly text: string
   /** It was written here, not pasted. */
   readonly isComposed: boolean
+  /** Hosts ask for a password, so it may be one: it is not shown, and not kept. */
+  readonly isSecret?: boolean
   /** When it was opened. */
   readonly hosts: readonly string[]
   /** Whether it would get the text now. */
@@ -37,6 +52,8 @@ const markBlanks = (line: string): string => line.replace(BLANKS, (blanks) => '�
 
 /** Control characters made visible; tabs as arrows. */
 const shown = (text: string): string => printable(text.replaceAll('\t', SHOWN_TAB))
+
+const hidden = (text: string): string => '•'.repeat(text.length)
 
 /** A row of the dialog: this part of a line. */
 type Row = { readonly line: number; readonly from: number; readonly to: number }
@@ -72,6 +89,7 @@ export const pasteDialog =
   ({
     text: given,
     isComposed,
+    isSecret = false,
     hosts,
     isLive,
     isBracketed,
@@ -85,6 +103,10 @@ export const pasteDialog =
     let row = lines.length - 1
     let cursor = lines[row]?.length ?? 0
 
+    /** Ctrl-x was the last key. */
+    let isDeleting = false
+
+    const show = isSecret ? hidden : shown
     const close = closeOnce(onClose)
     const text = (): string => lines.join('\n')
     const current = (): string => lines[row] ?? ''
@@ -155,6 +177,8 @@ export const pasteDialog =
           ...(lost.length > 0
             ? [{ text: `not to ${foldHostSet(lost)}: lost since this was opened`, tone: 'warning' } as const]
             : []),
+          ...(isSecret ? [{ text: 'Not shown: a host asks for a password.', tone: 'warning' } as const] : []),
+          ...(isDeleting ? [{ text: 'Ctrl-x again deletes the text', tone: 'warning' } as const] : []),
           ...(others > 0
             ? [{ text: `${counted(others, 'other text')} kept: Ctrl-o shows it`, tone: 'muted' } as const]
             : []),
@@ -179,7 +203,7 @@ export const pasteDialog =
         const start = Math.max(0, Math.min(selected - height + 1 + Math.floor(height / 3), rows.length - height))
         const inView = rows.slice(start, start + height)
         const [first, last] = [inView[0], inView.at(-1)]
-        const hidden = [
+        const outside = [
           ...(first === undefined || first.line + first.from === 0 ? [] : ['↑ more']),
           ...(last === undefined || (last.line === lines.length - 1 && last.to === lines.at(-1)?.length)
             ? []
@@ -189,10 +213,10 @@ export const pasteDialog =
           const text = markBlanks(lines[line] ?? '')
           const head = `${(from === 0 ? String(line + 1) : '').padStart(width)} │ `
           return start + index === selected
-            ? { text: `${head}${shown(text.slice(from, cursor))}▏${shown(text.slice(cursor, to))}`, isSelected: true }
-            : { text: head + shown(text.slice(from, to)) }
+            ? { text: `${head}${show(text.slice(from, cursor))}▏${show(text.slice(cursor, to))}`, isSelected: true }
+            : { text: head + show(text.slice(from, to)) }
         })
-        if (hidden.length > 0) body.push({ text: hidden.join('   '), tone: 'muted' })
+        if (outside.length > 0) body.push({ text: outside.join('   '), tone: 'muted' })
         body.push(...remarks)
         const count = live.length
         // A line break at the end does not start another line.
@@ -207,7 +231,7 @@ export const pasteDialog =
             ['Enter', 'new line'],
             ['Ctrl-x', 'delete'],
             ...(others > 0 ? [['Ctrl-o', 'other text'] as const] : []),
-            ['Esc', 'close, keep text'],
+            ['Esc', isSecret ? 'close' : 'close, keep text'],
           ],
           width: DIALOG_COLUMNS,
           isSteady: true,
@@ -219,10 +243,14 @@ export const pasteDialog =
           close()
           return onSend(text())
         }
-        if (isCancelKey(label) || label === 'Ctrl-x') {
+        if (isCancelKey(label) || (label === 'Ctrl-x' && (isDeleting || text() === ''))) {
           close()
-          return onClosed(label === 'Ctrl-x' ? '' : text())
+          return onClosed(label === 'Ctrl-x' || isSecret ? '' : text())
         }
+        const wasDeleting = isDeleting
+        isDeleting = label === 'Ctrl-x'
+        if (isDeleting !== wasDeleting) onChange()
+        if (isDeleting) return
         if (label === 'Ctrl-o' && others > 0) {
           close()
           return onOther(text())

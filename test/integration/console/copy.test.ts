@@ -42,7 +42,7 @@ describe('a copy from the console', () => {
     mkdirSync(join(directory, 'to-m2', 'data'), { recursive: true })
     writeFileSync(join(directory, 'data'), 'data')
     await copy(`on m[2-3]: ${directory}/data ${directory}/to-%h/`)
-    await console.expectScreen(/✗ m2[\s\S]*: Is a[\s\S]*✓ m3 +1 copied/)
+    await console.expectScreen(/✗ m2[\s\S]*: Is[\s│║]+a[\s\S]*✓ m3 +1 copied/)
     rmSync(join(directory, 'to-m2', 'data'), { recursive: true })
     await console.key('r')
     await console.expectScreen(/Copy again on m2\?/)

@@ -117,7 +117,7 @@ describe('a command beside the shells', () => {
     expect(readFileSync(join(directory, 'kept', 'here', 'm3.out'), 'utf8')).toBe('m3\n')
     expect(readFileSync(join(directory, 'kept', 'here', 'm3.err'), 'utf8')).toBe('trouble\n')
     await save()
-    await console.expectScreen(/Directory: [\s\S]*cannot save: [\s\S]*would be overwritten/)
+    await console.expectScreen(/Directory: [\s\S]*cannot save: [\s\S]*would be[\s│║]+overwritten/)
     await console.key('Escape')
     await console.expectMode('run')
   })

@@ -439,7 +439,7 @@ describe('pastes', () => {
     const last = () => {
       harness.type(paste('one\ntwo'))
       const { mode } = harness.console.state
-      harness.type('\x18')
+      harness.type('\x18\x18')
       return mode.kind === 'dialog' ? mode.dialog.lines.at(-1)?.text : undefined
     }
     expect(last()).toBe('as if typed (no bracketed paste): a shell runs each line at once')
@@ -524,8 +524,55 @@ describe('pastes', () => {
     harness.type(`${LEADER}p`)
     expect(dialog(harness)?.title).toContain('Paste 2 lines')
     harness.type('\x18')
+    expect(dialog(harness)?.lines.at(-1)?.text).toBe('Ctrl-x again deletes the text')
+    harness.type('\x1b[D')
+    expect(dialog(harness)?.lines.map(({ text }) => text)).not.toContain('Ctrl-x again deletes the text')
+    harness.type('\x18\x18')
+    expect(dialog(harness)).toBeUndefined()
     harness.type(`${LEADER}p`)
     expect([harness.got('m1'), dialog(harness)?.title]).toEqual(['three\rfour', 'Compose for 4 hosts: m[1-4]'])
+    harness.type('\x18')
+    expect(dialog(harness)).toBeUndefined()
+  })
+
+  test('are sent once by Ctrl-s: pressed again, it would stop what hosts show', () => {
+    const harness = createConsoleHarness()
+    harness.type(paste('one\ntwo'))
+    harness.type('\x13')
+    harness.type('\x13\x13')
+    expect(harness.got('m1')).toBe('one\rtwo')
+    expect(harness.console.state.notice?.text).toBe('not sent: Ctrl-s has sent the text already')
+    harness.type('l\x13')
+    expect(harness.got('m1')).toBe('one\rtwol\x13')
+    expect(harness.console.state.notice?.text).toBe('Ctrl-s may stop what hosts show: Ctrl-q continues')
+  })
+
+  test('of what may be a password are neither shown nor kept', async () => {
+    const harness = createConsoleHarness({ hosts: ['m1', 'm2'] })
+    for (const host of ['m1', 'm2']) await harness.print(host, 'Password: ')
+    const dots = '•'.repeat('S3cr3t'.length)
+    harness.type(paste('S3cr3t\n'))
+    expect(dialog(harness)?.lines.map(({ text }) => text)).toEqual([
+      `1 │ ${dots}`,
+      '2 │ ▏',
+      'as if typed (no bracketed paste): a shell runs each line at once',
+      'Not shown: a host asks for a password.',
+    ])
+    harness.type('\x1b')
+    expect(harness.console.state.notice?.text).toBe('not sent, and not kept: it may be a password')
+    harness.type(`${LEADER}p`)
+    expect(dialog(harness)?.title).toContain('Compose')
+    harness.type('\x1b')
+    harness.type(paste('S3cr3t\n'))
+    harness.type('\x13')
+    expect([harness.got('m1'), harness.got('m2')]).toEqual(['S3cr3t\r', 'S3cr3t\r'])
+  })
+
+  test('of several lines are shown where only one host asks for a password', async () => {
+    const harness = createConsoleHarness({ hosts: ['m1', 'm2'] })
+    await harness.print('m1', 'Password: ')
+    harness.type(paste('one\ntwo'))
+    expect(dialog(harness)?.lines[0]?.text).toBe('1 │ one')
   })
 
   test('of several lines to one host are held only where its shell would run them at once', async () => {

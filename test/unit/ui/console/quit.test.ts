@@ -53,6 +53,22 @@ describe('quitting', () => {
     expect(HOSTS.map(harness.got)).toEqual(['', '', ''])
   })
 
+  it('names a text that was not sent, also where nothing runs', async () => {
+    const harness = await open({ m1: [], m2: [], m3: [] })
+    harness.type('\x1b[200~make\nmake install\x1b[201~\x1b')
+    harness.type(`${LEADER}q`)
+    await setImmediate()
+    expect(text(harness)).toBe('Quit and lose a text that was not sent?\na text that was not sent: make · ')
+    harness.type('\x1b')
+    harness.type(`${LEADER}p`)
+    expect(view(harness)?.lines[1]?.text).toBe('2 │ make install▏')
+    harness.type('\x1b')
+    harness.type(`${LEADER}q`)
+    await setImmediate()
+    harness.type('y')
+    expect(harness.quits()).toBe(1)
+  })
+
   it('counts a silent host as idle only if it shows its prompt', async () => {
     const harness = await open({ m1: [], m2: [] })
     harness.type(`${LEADER}q`)
