@@ -68,6 +68,52 @@ describe('muster doctor', () => {
     expect(output).not.toMatch(/[\u0080-\u009f\u202e]/)
   })
 
+  describe('on a host with one GPU, by its nvidia-smi', () => {
+    const H200 = 'GPU 0: NVIDIA H200 (UUID: GPU-6cddd06f-8784-75c0-bba2-de77592df22f)'
+    const gpusOf = async (resources: string, program: string) => {
+      mkdirSync(join(directory, 'bin'))
+      writeFileSync(join(directory, 'bin/nvidia-smi'), `#!/bin/sh\n${program}\n`, { mode: 0o755 })
+      writeFileSync(join(directory, 'hosts.yaml'), `hosts: { here: { transport: local${resources} } }\n`)
+      const { output } = await doctor(['here', '--json'], undefined, join(directory, 'bin'))
+      const events = output
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Record<string, unknown>)
+      return {
+        facts: events.find(({ type }) => type === 'host')?.facts,
+        findings: events.filter(({ type, id }) => type === 'finding' && String(id).startsWith('gpus-')),
+      }
+    }
+
+    it('says that hosts.yaml declares more, and which key to change', async () => {
+      const { facts, findings } = await gpusOf(', resources: { gpu: 11 }', `echo '${H200}'`)
+      expect(facts).toMatchObject({ gpus: { count: 1 } })
+      expect(findings).toMatchObject([
+        {
+          gravity: 'risk',
+          id: 'gpus-missing',
+          cause: 'hosts.yaml declares 11 GPUs, and it has 1',
+          hint: expect.stringContaining('set resources: { gpu: 1 } in hosts.yaml'),
+        },
+      ])
+    })
+
+    it('notes that resources leave it out, and nothing where none are declared', async () => {
+      expect((await gpusOf(', resources: { cpu: 2 }', `echo '${H200}'`)).findings).toMatchObject([
+        { gravity: 'note', id: 'gpus-undeclared' },
+      ])
+      rmSync(join(directory, 'bin'), { recursive: true })
+      expect((await gpusOf('', `echo '${H200}'`)).findings).toEqual([])
+    })
+
+    it('shows what nvidia-smi says when it fails', async () => {
+      const line = 'Failed to initialize NVML: Driver/library version mismatch'
+      const { facts, findings } = await gpusOf(', resources: { gpu: 1 }', `echo '${line}'; exit 18`)
+      expect(facts).toMatchObject({ gpus: { failure: { status: 18, line } } })
+      expect(findings).toMatchObject([{ gravity: 'risk', id: 'gpus-fail', detail: line }])
+    })
+  })
+
   it('does not compare the name of this machine with the inventory', async () => {
     const { output } = await doctor(['here', '--json'])
     expect(output).not.toContain('host-name')

@@ -25,6 +25,8 @@ type Trouble = {
 
 const fake = (path: string, text: string) => `printf '${text}' > /run/fake && mount --bind /run/fake ${path}`
 const FAKE_MEMORY = 'MemTotal: 8000000 kB\\nMemAvailable: 20000 kB\\nSwapTotal: 0 kB\\nSwapFree: 0 kB\\n'
+const UNREACHED =
+  '#!/bin/sh\\necho "NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver."; exit 9\\n'
 const PARTIAL = '.muster-0123456789abcdef'
 const FILL_INODES = 'n=0; while touch /tmp/file-$n 2> /dev/null; do n=$((n + 1)); done'
 /** A user who has to give a password to sudo; /etc is read-only on lab hosts. */
@@ -74,6 +76,12 @@ const TROUBLES: Readonly<Record<string, Trouble>> = {
     make: fake('/proc/loadavg', '999.00 999.00 999.00 1/100 1\\n'),
     shows: /sshd/,
     cure: 'umount /proc/loadavg',
+  },
+  gpus: {
+    id: 'gpus-fail',
+    gravity: 'risk',
+    make: `mount -t tmpfs none /usr/local/sbin && printf '${UNREACHED}' > /usr/local/sbin/nvidia-smi && chmod 755 /usr/local/sbin/nvidia-smi`,
+    isOnlyFound: true,
   },
   asks: { id: 'sudo-password', gravity: 'note', make: ANN },
   snakeless: {

@@ -115,12 +115,20 @@ const HANGING: Readonly<Record<string, string>> = {
   gpus: 'nvidia-smi does not answer',
 }
 
+/** Without a program that uses them, some drivers start all GPUs anew for each call. */
+const SLOW_DRIVER =
+  'If it is only slow, keep the driver loaded: sudo nvidia-smi -pm 1. If it hangs, look for errors: sudo dmesg | grep -i nvrm'
+
 function hangingComplaint(probe: string): Complaint {
   const cause = HANGING[probe] ?? `reading ${probe.replaceAll('-', ' ')} got no answer`
   const isDisk = probe.startsWith('disk-')
   const gravity = isDisk || probe === 'sudo' || probe === 'gpus' ? 'risk' : 'note'
-  const fix = isDisk ? { fix: onHost("grep -E ' (nfs4?|cifs|fuse[^ ]*) ' /proc/mounts") } : {}
-  return complaint(gravity, isDisk ? 'disk-hangs' : 'hangs', cause, fix)
+  const remedy = isDisk
+    ? { fix: onHost("grep -E ' (nfs4?|cifs|fuse[^ ]*) ' /proc/mounts") }
+    : probe === 'gpus'
+      ? { hint: SLOW_DRIVER }
+      : {}
+  return complaint(gravity, isDisk ? 'disk-hangs' : 'hangs', cause, remedy)
 }
 
 function why(end: DoctorEnd): string {
