@@ -61,10 +61,9 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
   const { signal, stdout, stderr } = context
   const { inventory, hosts, endpoints } = await selectEndpoints(target, options, context)
   const order = endpoints.map(({ host }) => host)
+  // Not those of the inventory: a host that the target names with two logins has other names here.
   const declared = new Map(
-    inventory.hosts.flatMap(({ name, resources }) =>
-      resources === undefined ? [] : [[name, resources.gpu ?? 0] as const],
-    ),
+    hosts.flatMap(({ name, resources }) => (resources === undefined ? [] : [[name, resources.gpu ?? 0] as const])),
   )
   const locals = new Set(endpoints.flatMap(({ host, transport }) => (transport === 'local' ? [host] : [])))
   const writeFindings = (findings: readonly Finding[]): void => {

@@ -70,11 +70,11 @@ describe('muster doctor', () => {
 
   describe('on a host with one GPU, by its nvidia-smi', () => {
     const H200 = 'GPU 0: NVIDIA H200 (UUID: GPU-6cddd06f-8784-75c0-bba2-de77592df22f)'
-    const gpusOf = async (resources: string, program: string) => {
+    const gpusOf = async (resources: string, program: string, target = 'here') => {
       mkdirSync(join(directory, 'bin'))
       writeFileSync(join(directory, 'bin/nvidia-smi'), `#!/bin/sh\n${program}\n`, { mode: 0o755 })
       writeFileSync(join(directory, 'hosts.yaml'), `hosts: { here: { transport: local${resources} } }\n`)
-      const { output } = await doctor(['here', '--json'], undefined, join(directory, 'bin'))
+      const { output } = await doctor([target, '--json'], undefined, join(directory, 'bin'))
       const events = output
         .trimEnd()
         .split('\n')
@@ -96,6 +96,13 @@ describe('muster doctor', () => {
           hint: expect.stringContaining('set resources: { gpu: 1 } in hosts.yaml'),
         },
       ])
+    })
+
+    it('knows what is declared of it where the target names it with two logins', async () => {
+      const { findings } = await gpusOf(', resources: { gpu: 2 }', `echo '${H200}'`, 'ann@here,bob@here')
+      // In the order in which they answer.
+      const told = findings.map(({ host, id }) => `${host} ${id}`)
+      expect(told.toSorted()).toEqual(['ann@here gpus-missing', 'bob@here gpus-missing'])
     })
 
     it('notes that resources leave it out, and nothing where none are declared', async () => {
