@@ -1,5 +1,6 @@
 /** One ControlMaster of the system's ssh, in a PTY so that it ends with this program: reads its phases and answers its questions. */
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
@@ -11,7 +12,7 @@ import { connectLimits } from '../connect-limits.ts'
 import { howToAdd } from '../known-hosts/verifier.ts'
 import { type Answered, type HostKeyReviewer, type NewHostKey, only } from '../questions.ts'
 import { sshWords } from '../ssh-words.ts'
-import { remoteText } from '../ssh2/failures.ts'
+import { behindJump, describeEndpoint, remoteText } from '../ssh2/failures.ts'
 import {
   type ConnectContext,
   ConnectError,
@@ -20,7 +21,7 @@ import {
   type FailureKind,
 } from '../transport.ts'
 import type { Answerer, AskpassServer } from './askpass-server.ts'
-import { loginMarker, masterArguments } from './ssh-arguments.ts'
+import { jumpLogFile, loginMarker, masterArguments } from './ssh-arguments.ts'
 
 const DEBUG = /^debug\d: /
 
@@ -29,8 +30,11 @@ const PHASES: readonly (readonly [RegExp, ConnectPhase])[] = [
   [/^debug1: Executing proxy command/, 'proxy'],
   [/^debug1: Connecting to /, 'tcp'],
   [/^debug1: Connection established/, 'banner'],
-  [/^debug1: Local version string/, 'banner'],
+  // Behind a proxy, the first sign of the host itself.
+  [/^debug1: Remote protocol version /, 'banner'],
   [/^debug1: Server host key: /, 'host-key'],
+  // From here on, a banner may come.
+  [/^debug1: SSH2_MSG_SERVICE_ACCEPT received/, 'authentication'],
   [/^debug1: Authentications that can continue/, 'authentication'],
   [/^debug1: Next authentication method/, 'authentication'],
 ]
@@ -50,20 +54,34 @@ type Cause = {
   readonly kind: FailureKind
   readonly phase?: ConnectPhase
   readonly hint?: string
+  /** Earlier lines that say more, the most telling first. */
+  readonly details?: readonly Detail[]
 }
 
-/** The most telling first: a changed key also ends in 'verification failed', a refused proxy in 'connection closed'. */
+type Detail = { readonly pattern: RegExp; readonly reason?: string; readonly hint?: string }
+
+/** By the last line of ssh: what comes before it may be a banner of the host. */
 const CAUSES: readonly Cause[] = [
   {
-    pattern: /REMOTE HOST IDENTIFICATION HAS CHANGED|HOST IDENTIFICATION HAS CHANGED/,
+    pattern: /^Host key verification failed/,
     kind: 'host-key',
     phase: 'host-key',
-    hint: 'If the host was really reinstalled, remove its old key with ssh-keygen -R, then connect again.',
+    details: [
+      {
+        pattern: /^(WARNING: )?REVOKED HOST KEY|^Host key .* revoked by /,
+        reason: 'the host key is revoked',
+        hint: 'Do not log in: the key was withdrawn.',
+      },
+      {
+        pattern: /^(WARNING: REMOTE )?HOST IDENTIFICATION HAS CHANGED/,
+        reason: 'the host key is not the one in known_hosts',
+        hint: 'If the host was really reinstalled, remove its old key with ssh-keygen -R, then connect again.',
+      },
+      { pattern: /^No .* host key is known/ },
+    ],
   },
-  { pattern: /REVOKED HOST KEY/, kind: 'host-key', phase: 'host-key', hint: 'Do not log in: the key was withdrawn.' },
-  { pattern: /Host key verification failed|No .* host key is known/, kind: 'host-key', phase: 'host-key' },
   {
-    pattern: /Permission denied|Too many authentication failures|No more authentication methods/,
+    pattern: /: Permission denied \(.*\)|Too many authentication failures/,
     kind: 'authentication',
     phase: 'authentication',
     hint: 'Check the user name, and that the host knows your key.',
@@ -72,29 +90,83 @@ const CAUSES: readonly Cause[] = [
     pattern: /Bad configuration option|terminating, \d+ bad configuration|Bad owner or permissions|command-line line/,
     kind: 'configuration',
     hint: 'Check ~/.ssh/config with: ssh -G HOST',
+    details: [{ pattern: /Bad configuration option/ }],
+  },
+  {
+    pattern: /^stdio forwarding failed/,
+    kind: 'unreachable',
+    hint: 'Check that it reaches the next host, and that AllowTcpForwarding of its sshd permits this.',
+    details: [{ pattern: /^channel \d+: open failed: / }],
   },
   { pattern: /Could not resolve hostname/, kind: 'unreachable', phase: 'name', hint: 'Check the name of the host.' },
-  { pattern: /Unable to negotiate|no matching /, kind: 'configuration', phase: 'banner' },
-  { pattern: /UNKNOWN port 65535|proxy/i, kind: 'unreachable', phase: 'proxy' },
-  { pattern: /kex_exchange_identification|banner/, kind: 'unreachable', phase: 'banner' },
-  { pattern: /Connection refused|timed out|No route to host|unreachable/, kind: 'unreachable', phase: 'tcp' },
+  { pattern: /^Unable to negotiate|no matching /, kind: 'configuration', phase: 'banner' },
+  { pattern: /^kex_exchange_identification|^banner exchange/, kind: 'unreachable', phase: 'banner' },
+  { pattern: /^ssh: connect to host /, kind: 'unreachable', phase: 'tcp' },
 ]
+
+/** What ssh says when its proxy command has ended or says nothing. */
+const PROXY_ENDED = /^(kex|ssh)_exchange_identification: |^banner exchange: |during banner exchange|UNKNOWN port 65535/
+
+/** What ssh logs while all is well. */
+const NO_FAILURE = /^Warning: /
 
 /** `lines`: what ssh wrote, oldest first; `phase`: how far it had come. */
 export function failureFromOutput(lines: readonly string[], phase: ConnectPhase): ConnectFailure {
-  const said = lines.filter((line) => !DEBUG.test(line)).map((line) => line.replace(/^@/, '').replace(/@$/, '').trim())
-  for (const { pattern, ...cause } of CAUSES) {
-    const line = said.find((each) => pattern.test(each))
-    if (line === undefined) continue
-    return {
-      kind: cause.kind,
-      phase: cause.phase ?? phase,
-      reason: remoteText(sentence(line)),
-      ...(cause.hint === undefined ? {} : { hint: cause.hint }),
-    }
+  const said = wordsOf(lines)
+  if (phase === 'proxy') {
+    const last = said.findLast((line) => !PROXY_ENDED.test(line))
+    const reason = last === undefined ? 'the proxy command closed the connection' : `proxy command: ${last}`
+    return { kind: 'unreachable', phase, reason: remoteText(reason) }
   }
-  const last = said.filter((line) => line !== '').at(-1)
-  return { kind: 'unreachable', phase, reason: remoteText(sentence(last ?? 'ssh ended without a message')) }
+  // The host chose the words of a disconnection, several lines even; ssh ends them with a line of its own.
+  const line = /^Disconnected from /.test(said.at(-1) ?? '')
+    ? (said.findLast((each) => each.startsWith('Received disconnect from ')) ?? said.at(-1))
+    : said.at(-1)
+  if (line === undefined) return { kind: 'unreachable', phase, reason: 'ssh ended without a message' }
+  const isAuthenticating = isLater(phase, 'host-key')
+  const cause = CAUSES.find(({ pattern, kind }) => pattern.test(line) && !(kind === 'host-key' && isAuthenticating))
+  // Not what a proxy command said before.
+  const since = wordsOf(lines.slice(lines.findLastIndex((each) => /^debug1: Server host key: /.test(each)) + 1))
+  const found = cause?.details?.flatMap((detail) =>
+    since.filter((each) => detail.pattern.test(each)).map((each) => ({ ...detail, line: each })),
+  )[0]
+  const hint = found?.hint ?? cause?.hint
+  return {
+    kind: cause?.kind ?? 'unreachable',
+    phase: cause?.phase ?? phase,
+    reason: found?.reason ?? remoteText(sentence(found?.line ?? line)),
+    ...(hint === undefined ? {} : { hint }),
+  }
+}
+
+/** The first jump host in trouble. `logs`: of each jump host, the first one reached first. */
+export function troubleOfJump(endpoint: Endpoint, logs: readonly string[]) {
+  const index = logs.findIndex((log) => wordsOf(log.split('\n')).length > 0)
+  const jumpHost = endpoint.jump[index]
+  const lines = logs[index]?.split('\n') ?? []
+  if (jumpHost === undefined) return undefined
+  const hasProxyEnded = wordsOf(lines).at(-1)?.includes('UNKNOWN port 65535') === true
+  return { jumpHost, failure: failureFromOutput(lines, hasProxyEnded ? 'proxy' : 'tcp') }
+}
+
+/** Why the way through the jump hosts did not lead to the host. */
+export function failureBehindJump(endpoint: Endpoint, logs: readonly string[]): ConnectFailure {
+  const trouble = troubleOfJump(endpoint, logs)
+  if (trouble !== undefined) return behindJump(endpoint, trouble.jumpHost, trouble.failure)
+  const names = endpoint.jump.map(({ host }) => printable(host)).join(', ')
+  return {
+    kind: 'unreachable',
+    phase: 'proxy',
+    reason: `cannot reach ${describeEndpoint(endpoint)}: no answer`,
+    hint: `Check that ${names} can be reached, and reaches it.`,
+  }
+}
+
+function wordsOf(lines: readonly string[]): readonly string[] {
+  return lines
+    .filter((line) => !DEBUG.test(line) && !NO_FAILURE.test(line))
+    .map((line) => line.replace(/^@(.*)@\r?$/, '$1').trim())
+    .filter((line) => line !== '' && !/^@+$/.test(line))
 }
 
 /** ssh's last lines at this level of messages. */
@@ -103,15 +175,19 @@ const STATISTICS = /^(?:Transferred|Bytes per second): sent /
 /** Why a login that had succeeded has ended. `lines`: what ssh wrote since then. */
 export function lossFromOutput(lines: readonly string[], end: Parameters<PtyHandlers['onExit']>[0]): string {
   if ('signal' in end) return `ssh was ended by ${end.signal}`
-  const said = lines.filter((line) => !DEBUG.test(line) && !STATISTICS.test(line) && line.trim() !== '')
-  return said.length === 0 ? `ssh ended with exit code ${end.code}` : failureFromOutput(said, 'authentication').reason
+  const said = wordsOf(lines).filter((line) => !STATISTICS.test(line))
+  if (said.length === 0) return `ssh ended with exit code ${end.code}`
+  const isProxyGone = said.at(-1)?.includes('UNKNOWN port 65535')
+  return isProxyGone
+    ? 'its jump host or proxy command closed the connection'
+    : failureFromOutput(said, 'authentication').reason
 }
 
-/** Some of ssh's lines shout or begin with its own name. */
 function sentence(line: string): string {
-  return line.startsWith('WARNING: REMOTE HOST IDENTIFICATION')
-    ? 'the host key is not the one in known_hosts'
-    : line.replace(/^ssh: /, '').replace(/\.$/, '')
+  return line
+    .replace(/^ssh: /, '')
+    .replace(/^channel \d+: open failed: /, '')
+    .replace(/\.$/, '')
 }
 
 export type MasterOptions = {
@@ -247,9 +323,16 @@ export function openMaster(endpoint: Endpoint, context: ConnectContext, options:
           },
           onExit: (end) => {
             if (rest !== '') read(rest)
-            if (!isReady) return fail(failureFromOutput(lines, phase))
+            const logs = endpoint.jump.map((_, index) => readLog(jumpLogFile(controlPath, index)))
+            const isBehindJump = phase === 'proxy' && logs.length > 0
+            if (!isReady)
+              return fail(isBehindJump ? failureBehindJump(endpoint, logs) : failureFromOutput(lines, phase))
             if (isClosed) return
-            goneReason = lossFromOutput(lines, end)
+            const trouble = troubleOfJump(endpoint, logs)
+            goneReason =
+              trouble === undefined
+                ? lossFromOutput(lines, end)
+                : `jump host ${printable(trouble.jumpHost.host)}: ${trouble.failure.reason}`
             for (const callback of goneCallbacks.splice(0)) callback(goneReason)
           },
         },
@@ -263,6 +346,15 @@ export function openMaster(endpoint: Endpoint, context: ConnectContext, options:
       })
     }
   })
+}
+
+/** Empty where that ssh has not started. */
+function readLog(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return ''
+  }
 }
 
 function keep(lines: string[], line: string): void {

@@ -24,10 +24,15 @@ export function masterArguments(
     ...optionsOf({ LogLevel: 'DEBUG1', BatchMode: 'no', ForkAfterAuthentication: 'no' }),
     // Forwards of the user's configuration belong to the user's own ssh: a second one could not listen.
     ...option('ClearAllForwardings', 'yes'),
-    ...endpointOptions(endpoint, sshFile),
+    ...endpointOptions(endpoint, controlPath, sshFile),
     '--',
     endpoint.alias ?? endpoint.host,
   ]
+}
+
+/** What the ssh of the jump host at `index` of `endpoint.jump` logs, so that its words are never taken for the target's. */
+export function jumpLogFile(controlPath: string, index: number): string {
+  return `${controlPath}-jump${index}`
 }
 
 /** A client of the control socket. The proxy command, which it runs only without a master, makes it fail instead of connecting. */
@@ -67,7 +72,7 @@ export function option(name: string, value: string): readonly string[] {
 
 const NO_COMMANDS = { ControlMaster: 'no', PermitLocalCommand: 'no', RemoteCommand: 'none' }
 
-function endpointOptions(endpoint: Endpoint, sshFile: string): readonly string[] {
+function endpointOptions(endpoint: Endpoint, controlPath: string, sshFile: string): readonly string[] {
   const { knownHostsFiles, globalKnownHostsFiles, authentications } = endpoint
   const files = (all: readonly string[]) => (all.length === 0 ? undefined : all.map(quoted).join(' '))
   return [
@@ -80,7 +85,7 @@ function endpointOptions(endpoint: Endpoint, sshFile: string): readonly string[]
       IdentityAgent: endpoint.agentSocket === undefined ? 'none' : quoted(endpoint.agentSocket),
       ForwardAgent: yesNo(endpoint.forwardAgent),
       // Its tokens are expanded already.
-      ProxyCommand: (jumpCommand(endpoint, sshFile) ?? endpoint.proxyCommand)?.replaceAll('%', '%%'),
+      ProxyCommand: (jumpCommand(endpoint, controlPath, sshFile) ?? endpoint.proxyCommand)?.replaceAll('%', '%%'),
       UserKnownHostsFile: files(knownHostsFiles),
       GlobalKnownHostsFile: files(globalKnownHostsFiles),
       HostKeyAlias: endpoint.hostKeyAlias,
@@ -104,19 +109,24 @@ function preferredAuthentications(authentications: readonly string[]): string {
   return [...others, ...authentications].join(',')
 }
 
-/** Through the last jump host, and those before it. Not ProxyJump: ssh would not pass on keys and known_hosts of the inventory. */
-function jumpCommand(endpoint: Endpoint, sshFile: string): string | undefined {
+/**
+ * Through the last jump host, and those before it. Not ProxyJump: ssh would not pass on keys and known_hosts of the inventory.
+ * Its log is a file of its own, without the banner, which ssh prints on stderr.
+ */
+function jumpCommand(endpoint: Endpoint, controlPath: string, sshFile: string): string | undefined {
   const last = endpoint.jump.at(-1)
   if (last === undefined) return undefined
   const jump = { ...last, jump: endpoint.jump.slice(0, -1) }
   const args = [
+    ...['-E', jumpLogFile(controlPath, jump.jump.length), ...option('LogLevel', 'INFO')],
     ...['-W', socketAddress(endpoint)],
     ...optionsOf({ ...NO_COMMANDS, ControlPath: 'none', BatchMode: 'no' }),
-    ...endpointOptions(jump, sshFile),
+    ...endpointOptions(jump, controlPath, sshFile),
     '--',
     jump.alias ?? jump.host,
   ]
-  return [sshFile, ...args].map(shellQuote).join(' ')
+  // Not every login shell knows `2>`.
+  return ['sh', '-c', `exec ${[sshFile, ...args].map(shellQuote).join(' ')} 2>/dev/null`].map(shellQuote).join(' ')
 }
 
 export function socketAddress({ address, port }: { readonly address: string; readonly port: number }): string {

@@ -3,7 +3,7 @@ import { MusterError, messageOf } from '../../base/errors.ts'
 import { raiseFilesCommand } from '../../base/open-files.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import { ConnectError, type ConnectPhase } from '../transport.ts'
+import { ConnectError, type ConnectFailure, type ConnectPhase } from '../transport.ts'
 
 const REMOTE_TEXT_LIMIT = 200
 
@@ -22,6 +22,20 @@ export function describeEndpoint(endpoint: Endpoint): string {
   const target = printable(`${endpoint.user}@${address}:${endpoint.port}`)
   if (endpoint.jump.length === 0) return target
   return `${target} via ${endpoint.jump.map((each) => printable(each.host)).join(', ')}`
+}
+
+/** The trouble of a jump host, as the failure of an endpoint behind it. */
+export function behindJump(
+  endpoint: Endpoint,
+  jumpHost: Endpoint,
+  { kind, reason, hint }: ConnectFailure,
+): ConnectFailure {
+  return {
+    kind,
+    phase: 'proxy',
+    reason: `cannot reach ${describeEndpoint(endpoint)}: jump host ${printable(jumpHost.host)}: ${reason}`,
+    ...(hint === undefined ? {} : { hint }),
+  }
 }
 
 export function unreachable(phase: ConnectPhase, reason: string, hint?: string, cause?: unknown): ConnectError {

@@ -14,7 +14,15 @@ import { streamOf } from '../local/child-stream.ts'
 import { type ConnectContext, ConnectError, type Transport } from '../transport.ts'
 import { Ssh2Connection } from './connection.ts'
 import { createNameResolver, dial, type NameResolver } from './dial.ts'
-import { abortedError, asConnectError, describeEndpoint, misconfigured, remoteText, unreachable } from './failures.ts'
+import {
+  abortedError,
+  asConnectError,
+  behindJump,
+  describeEndpoint,
+  misconfigured,
+  remoteText,
+  unreachable,
+} from './failures.ts'
 import { EndedBeforeBanner, handshake, NoCommonKeyExchange } from './handshake.ts'
 import { HANDSHAKES_PER_SERVER, Throttle } from './session-slots.ts'
 
@@ -70,7 +78,8 @@ export function createSsh2Transport(options: Ssh2TransportOptions = {}): Transpo
     context.onPhase('proxy')
     const name = printable(jumpHost.host)
     const lease = await jumps.acquire(jumpHost, context).catch((error: unknown) => {
-      throw behindJump(endpoint, jumpHost, error)
+      if (!(error instanceof ConnectError)) throw abortedError(endpoint, 'proxy')
+      throw new ConnectError(behindJump(endpoint, jumpHost, error.failure), error)
     })
     try {
       const stream = await lease.connection.forward(endpoint.address, endpoint.port)
@@ -171,20 +180,6 @@ function flatten(jumpHosts: readonly Endpoint[], depth = 0): readonly Endpoint[]
     ...(index === 0 ? flatten(jumpHost.jump, depth + 1) : []),
     { ...jumpHost, jump: [] },
   ])
-}
-
-function behindJump(endpoint: Endpoint, jumpHost: Endpoint, error: unknown): ConnectError {
-  if (!(error instanceof ConnectError)) return abortedError(endpoint, 'proxy')
-  const { kind, reason, hint } = error.failure
-  return new ConnectError(
-    {
-      kind,
-      phase: 'proxy',
-      reason: `cannot reach ${describeEndpoint(endpoint)}: jump host ${printable(jumpHost.host)}: ${reason}`,
-      ...(hint === undefined ? {} : { hint }),
-    },
-    error,
-  )
 }
 
 function serverOf(endpoint: Endpoint): string {

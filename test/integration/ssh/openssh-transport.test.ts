@@ -1,5 +1,8 @@
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { Secret } from '../../../src/base/secret.ts'
@@ -240,6 +243,140 @@ describe.skipIf(!requirement('ssh', 'sshd', 'ssh-keygen'))("the system's ssh as 
     const output = await run(other, 'echo reached')
     expect(output.stdout).toBe('')
     expect(server.log().slice(accepted)).not.toContain('Accepted')
+  })
+})
+
+describe.skipIf(!requirement('ssh', 'sshd', 'ssh-keygen'))("a failure of the system's ssh", () => {
+  const banner = [
+    '@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @',
+    'Host key verification failed.',
+    '@ REVOKED HOST KEY @',
+    'debug1: Next authentication method: publickey',
+    'The proxy says: Permission denied (publickey). Connection timed out.',
+  ].join('\n')
+  const transport = createOpensshTransport({ spawnPty: spawnLocalPty })
+  const servers: Record<string, OpenSshServer> = {}
+  const server = (name: string) => servers[name]!
+  let directory: string
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'muster-banner-'))
+    writeFileSync(join(directory, 'banner'), `${banner}\n`)
+    const withBanner = [`Banner ${join(directory, 'banner')}`]
+    const config = {
+      plain: [],
+      loud: withBanner,
+      closed: ['AllowTcpForwarding no'],
+      'loud closed': [...withBanner, 'AllowTcpForwarding no'],
+    }
+    for (const [name, lines] of Object.entries(config)) servers[name] = await startOpenSshServer({ config: lines })
+    makeKey(join(directory, 'stranger'))
+  })
+  afterAll(async () => {
+    transport[Symbol.dispose]()
+    for (const each of Object.values(servers)) await each.stop()
+    rmSync(directory, { recursive: true, force: true })
+  })
+
+  const knownAs = (name: string, port: number, key: string, marker = '') => {
+    const file = join(directory, name)
+    writeFileSync(file, `${marker}[127.0.0.1]:${port} ${key}`)
+    return [file]
+  }
+  const hostKey = (name: string) => publicLine(join(server(name).directory, 'host_ed25519'))
+  const ways: Readonly<Record<string, (name: string) => Partial<Endpoint>>> = {
+    changed: (name) => ({
+      knownHostsFiles: knownAs('changed', server(name).port, publicLine(join(directory, 'stranger'))),
+    }),
+    revoked: (name) => ({ knownHostsFiles: knownAs('revoked', server(name).port, hostKey(name), '@revoked ') }),
+    unknown: () => ({ knownHostsFiles: [join(directory, 'none')] }),
+    denied: () => ({ identityFiles: [join(directory, 'stranger')] }),
+  }
+  const verdicts = [
+    ['changed', 'host-key', 'the host key is not the one in known_hosts'],
+    ['revoked', 'host-key', 'the host key is revoked'],
+    ['unknown', 'host-key', 'No ED25519 host key is known for [127.0.0.1]:'],
+    ['denied', 'authentication', 'Permission denied (publickey'],
+  ] as const
+  const pairs = ['plain', 'loud'].flatMap((name) => verdicts.map((verdict) => [...verdict, name] as const))
+  const openssh = (changes: Partial<Endpoint>) => ({ transport: 'openssh' as const, ...changes })
+
+  it.each(pairs)('is told as it is: %s (%s, %s), the host is %s', async (way, kind, reason, name) => {
+    const endpoint = server(name).endpoint(openssh(ways[way]!(name)))
+    const failure = await failureOf(transport.connect(endpoint, watchedContext()))
+    expect(failure).toMatchObject({ kind, reason: expect.stringContaining(reason) })
+    expect(failure.phase).toBe(kind)
+  })
+
+  it.each(pairs)('is told as that of the jump host: %s (%s, %s), which is %s', async (way, kind, reason, name) => {
+    const jump = server(name).endpoint({ host: 'gate', ...ways[way]!(name) })
+    const endpoint = server('loud').endpoint(openssh({ jump: [jump] }))
+    const failure = await failureOf(transport.connect(endpoint, watchedContext()))
+    expect(failure).toMatchObject({
+      kind,
+      phase: 'proxy',
+      reason: expect.stringContaining(`jump host gate: ${way === 'denied' ? '' : reason}`),
+    })
+    expect(failure.reason).toContain(reason)
+  })
+
+  it.each(
+    pairs,
+  )('is told as that of the target behind a loud jump host: %s (%s, %s), which is %s', async (way, kind, reason, name) => {
+    const jump = server('loud').endpoint({ host: 'gate' })
+    const endpoint = server(name).endpoint(openssh({ jump: [jump], ...ways[way]!(name) }))
+    const failure = await failureOf(transport.connect(endpoint, watchedContext()))
+    expect(failure).toMatchObject({ kind, phase: kind, reason: expect.stringContaining(reason) })
+    expect(failure.reason).not.toContain('gate')
+  })
+
+  it.each(['closed', 'loud closed'])('names a jump host that forwards nothing: %s', async (name) => {
+    const jump = server(name).endpoint({ host: 'gate' })
+    const endpoint = server('plain').endpoint(openssh({ jump: [jump] }))
+    expect(await failureOf(transport.connect(endpoint, watchedContext()))).toMatchObject({
+      kind: 'unreachable',
+      phase: 'proxy',
+      reason: expect.stringMatching(/jump host gate: administratively prohibited: open failed$/),
+      hint: expect.stringContaining('AllowTcpForwarding'),
+    })
+  })
+
+  it.each(['plain', 'loud'])('tells a closed port of the target from one of the jump host: %s', async (name) => {
+    const port = await freePort()
+    const gate = server(name).endpoint({ host: 'gate' })
+    const behind = server('plain').endpoint(openssh({ port, jump: [gate] }))
+    const reason = expect.stringMatching(/jump host gate: connect failed: Connection refused$/)
+    expect(await failureOf(transport.connect(behind, watchedContext()))).toMatchObject({ kind: 'unreachable', reason })
+    const noGate = server(name).endpoint(openssh({ jump: [{ ...gate, port }] }))
+    expect(await failureOf(transport.connect(noGate, watchedContext()))).toMatchObject({
+      kind: 'unreachable',
+      reason: expect.stringMatching(/jump host gate: connect to host 127.0.0.1 port \d+: Connection refused$/),
+    })
+  })
+
+  it('logs in through loud jump hosts, and says when the first of them is gone', async () => {
+    const jump = [server('loud').endpoint({ host: 'a' }), server('plain').endpoint({ host: 'b' })]
+    const context = watchedContext()
+    const connection = await transport.connect(server('loud').endpoint(openssh({ jump })), context)
+    expect((await run(connection, 'echo here')).stdout).toBe('here\n')
+    expect(context.phases).toEqual(['proxy', 'banner', 'host-key', 'authentication'])
+    await server('plain').killChildren()
+    expect(await context.lost).toMatch(/jump host|Broken pipe/)
+    connection.close()
+  })
+
+  it('says that a silent host behind a jump host gave no answer', async () => {
+    const silent = createServer(() => {}).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    onTestFinished(() => void silent.close())
+    const { port } = silent.address() as AddressInfo
+    const jump = [server('loud').endpoint({ host: 'gate', connectTimeoutMs: 1000 })]
+    const endpoint = server('plain').endpoint(openssh({ port, jump, connectTimeoutMs: 1000 }))
+    expect(await failureOf(transport.connect(endpoint, watchedContext()))).toMatchObject({
+      kind: 'unreachable',
+      phase: 'proxy',
+      reason: expect.stringMatching(/ via gate: no answer$/),
+    })
   })
 })
 

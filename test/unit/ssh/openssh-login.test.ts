@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
+  failureBehindJump,
   failureFromOutput,
   lossFromOutput,
   parseAskpassQuestion,
@@ -100,6 +101,56 @@ describe('the messages of ssh during a login', () => {
     expect(failureFromOutput(lines, 'host-key').reason).toBe('the host key is not the one in known_hosts')
   })
 
+  const lookAlikes = [
+    'WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!',
+    '@ REVOKED HOST KEY @',
+    'Host key verification failed.',
+    'Idle sessions are timed out by the proxy. Permission denied to strangers.',
+  ]
+
+  it.each(lookAlikes)('are not mistaken for a banner that looks like them: %s', (banner) => {
+    const denied = 'root@m1: Permission denied (publickey).'
+    expect(failureFromOutput([banner, denied], 'authentication')).toMatchObject({
+      kind: 'authentication',
+      reason: denied.slice(0, -1),
+    })
+    const closed = 'Connection closed by 10.0.0.1 port 22'
+    expect(failureFromOutput([banner, closed], 'authentication')).toMatchObject({ kind: 'unreachable', reason: closed })
+    expect(failureFromOutput([banner], 'authentication').kind).not.toBe('host-key')
+  })
+
+  it('are not those of the proxy command', () => {
+    const end = [
+      'kex_exchange_identification: Connection closed by remote host',
+      'Connection closed by UNKNOWN port 65535',
+    ]
+    expect(failureFromOutput([lookAlikes[0]!, 'Host key verification failed.', ...end], 'proxy')).toEqual({
+      kind: 'unreachable',
+      phase: 'proxy',
+      reason: 'proxy command: Host key verification failed.',
+    })
+    const unknown = 'No ED25519 host key is known for m1 and you have requested strict checking.'
+    const lines = [lookAlikes[1]!, 'debug1: Server host key: ssh-ed25519 x', unknown, 'Host key verification failed.']
+    expect(failureFromOutput(lines, 'host-key').reason).toBe(unknown.slice(0, -1))
+  })
+
+  it('name the jump host that is in trouble, the first on the way', () => {
+    const endpoint = { ...endpointOf('m1'), jump: [endpointOf('a'), endpointOf('b')] }
+    const proxyEnd = 'Connection closed by UNKNOWN port 65535\r\n'
+    const changed = '@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\r\nHost key verification failed.\r\n'
+    expect(failureBehindJump(endpoint, [changed, proxyEnd])).toMatchObject({
+      kind: 'host-key',
+      phase: 'proxy',
+      reason: expect.stringMatching(/via a, b: jump host a: the host key is not the one in known_hosts$/),
+    })
+    const refused = 'channel 0: open failed: connect failed: Connection refused\r\nstdio forwarding failed\r\n'
+    expect(failureBehindJump(endpoint, ['Warning: Permanently added a\r\n', refused])).toMatchObject({
+      kind: 'unreachable',
+      reason: expect.stringMatching(/: jump host b: connect failed: Connection refused$/),
+    })
+    expect(failureBehindJump(endpoint, ['', '']).reason).toMatch(/ via a, b: no answer$/)
+  })
+
   it('are printable, whatever a server sends as its banner', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'binary' })), (lines) => {
@@ -130,8 +181,9 @@ describe('the arguments of ssh', () => {
     const way = masterArguments({ ...endpointOf('m1'), jump }, '/c', 't').find((each) =>
       each.startsWith('ProxyCommand='),
     )
-    expect(way).toMatch(/^ProxyCommand=ssh -W m1.invalid:22 .* -- b$/)
+    expect(way).toMatch(/^ProxyCommand=sh -c 'exec ssh -E \/c-jump1 .* -W m1.invalid:22 .* -- b 2>\/dev\/null'$/)
     expect(way).toContain('[::1]:2222')
+    expect(way).toContain('-E /c-jump0')
     expect(way).toMatch(/HostName=a\.invalid/)
     expect(masterArguments({ ...endpointOf('m1'), proxyCommand: 'nc 10%' }, '/c', 't')).toContain(
       'ProxyCommand=nc 10%%',
@@ -158,6 +210,9 @@ describe('a login that has ended', () => {
     const closed = 'Connection to m1 closed by remote host.'
     expect(lossFromOutput([debug, closed, ...statistics, ''], { code: 255 })).toBe(
       'Connection to m1 closed by remote host',
+    )
+    expect(lossFromOutput([debug, 'Connection closed by UNKNOWN port 65535'], { code: 255 })).toBe(
+      'its jump host or proxy command closed the connection',
     )
     expect(lossFromOutput([debug], { signal: 'SIGKILL' })).toBe('ssh was ended by SIGKILL')
     expect(lossFromOutput([debug, ...statistics], { code: 255 })).toBe('ssh ended with exit code 255')
