@@ -173,6 +173,20 @@ describe('the program on a machine with limits', () => {
       expect([code, stdout]).toEqual([0, '4051\nknown\n'])
     })
 
+    it('a run that cannot be recorded is not retried, and no older one in its place', async () => {
+      const run = (command: string) => `"$@" --hosts "$HOME/ssh2.yaml" run ${command}`
+      const { code, stdout, stderr } = await withRoomFor(
+        64,
+        'run m1,m2 --serial 1 -- "echo NEW; false"',
+        `${run('--retry-failed')}; code=$?`,
+        `export XDG_STATE_HOME="$HOME/tiny/state"; ${run('m1 -- "echo OLD; false"')} 2>/dev/null; cat /dev/zero > full 2>/dev/null`,
+      )
+      expect(stdout).toBe('m1: OLD\nm1: NEW\n')
+      expect(stderr).toMatch(/--retry-failed will not know about this run: .*no space left/)
+      expect(stderr).toMatch(/^muster: not started on m2\nmuster: there is no run to retry$/m)
+      expect(code).toBe(2)
+    })
+
     it.each([
       {
         what: 'a command whose output does not fit is stopped, its host is reported and has no files',

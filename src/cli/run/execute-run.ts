@@ -8,6 +8,7 @@ import { defined } from '../../base/defined.ts'
 import { fileReason, notKept } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { isInForeground } from '../../base/processes.ts'
+import { timeText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { formatSummary, isSuccess, type RunOutcome, type RunSummary, summarize } from '../../ops/run/outcome.ts'
 import { OutputStore } from '../../ops/run/output-store.ts'
@@ -151,6 +152,12 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
     heap?.passed(event.bytes.length)
     screen.refresh()
   }
+  const { lastAtMs, record } = plan
+  if (lastAtMs !== undefined && options.json !== true) {
+    const command = printable([record.script ?? [], record.command].flat().join(' '))
+    const when = timeText(lastAtMs, context.now())
+    screen.notice(`muster: repeating on ${foldHostSet(names)} what ended at ${when}: ${command}\n`)
+  }
   const over = new AbortController()
   /** What is known of the batch is shown before the question. */
   const mayGoOn = async (left: readonly string[]): Promise<boolean> => {
@@ -215,15 +222,19 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
   if (plan.stdin === undefined && plan.record.stdinNames === undefined && isPiped(context))
     screen.err('muster: the command did not get what you piped into muster; pass --stdin - to send it\n')
   const failed = names.filter((name) => !isSuccess(outcomes.get(name) ?? { kind: 'cancelled' }))
+  let isRecorded = false
   try {
     writeLastRun({ ...plan.record, failed }, context.environment)
+    isRecorded = true
   } catch (error) {
     const reason = notKept(lastRunFile(context.environment), error)
     screen.err(`muster: --retry-failed will not know about this run: ${reason}\n`)
   }
   const notStarted = names.filter(isNotStarted)
   if (options.json !== true && !isUnread && notStarted.length > 0)
-    screen.err(`muster: not started on ${foldHostSet(notStarted)}; --retry-failed includes them\n`)
+    screen.err(
+      `muster: not started on ${foldHostSet(notStarted)}${isRecorded ? '; --retry-failed includes them' : ''}\n`,
+    )
   if (unsaved.length > 0) screen.err(`muster: no output files for ${foldHostSet(unsaved)}: the output is incomplete\n`)
   if (context.signal.aborted) return EXIT.interrupted
   const code = exitCodeOf(summary)

@@ -1,6 +1,7 @@
 /** What a run is about, from its arguments or from the run before: hosts, the command of each, files, variables. */
 
-import { readFile } from 'node:fs/promises'
+import { existsSync, rmSync } from 'node:fs'
+import { readFile, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { defined } from '../../base/defined.ts'
 import { fileReason, MusterError } from '../../base/errors.ts'
@@ -48,6 +49,8 @@ export type RunPlan = {
   readonly script?: { readonly file: ExecFile; readonly interpreter: readonly string[] }
   readonly stdin?: ExecFile
   readonly isSudo: boolean
+  /** With --retry-failed: when the run ended that is repeated. */
+  readonly lastAtMs?: number
   /** To be kept for --retry-failed, but for the hosts where it failed. */
   readonly record: Omit<LastRun, 'failed'>
 }
@@ -122,6 +125,7 @@ export async function planRun(
     environment,
     ...defined({ script: scriptFile && interpreter && { file: scriptFile, interpreter }, stdin: stdinFile }),
     isSudo: record.isSudo,
+    ...(last === undefined ? {} : { lastAtMs: (await stat(lastRunFile(env))).mtimeMs }),
     record,
   }
 }
@@ -233,11 +237,16 @@ export async function readLastRun(environment: CliContext['environment']): Promi
   throw new MusterError('configuration', `${printable(path)} is not a record of a run`, { hint: 'Remove it.' })
 }
 
-/** @throws what node:fs throws */
+/** If it cannot be kept, there is no run to retry: an older one would be another command. @throws what node:fs throws */
 export function writeLastRun(run: LastRun, environment: CliContext['environment']): void {
   const path = lastRunFile(environment)
-  makeOwnDirectories(dirname(path))
-  replaceFile(path, `${JSON.stringify({ version: VERSION, ...run }, undefined, 2)}\n`)
+  try {
+    makeOwnDirectories(dirname(path))
+    replaceFile(path, `${JSON.stringify({ version: VERSION, ...run }, undefined, 2)}\n`)
+  } catch (error) {
+    if (existsSync(path) && foreignFile(path) === undefined) rmSync(path, { force: true })
+    throw error
+  }
 }
 
 const isText = (value: unknown) => typeof value === 'string'

@@ -271,6 +271,7 @@ describe('muster run', () => {
     writeFileSync(path('mended'), '')
     const retried = await run(['run', '--retry-failed'])
     expect(lines(retried.stdout)).toEqual(['m10: ran', 'm9: ran'])
+    expect(retried.stderr).toMatch(/^muster: repeating on m\[9-10\] what ended at \d\d:\d\d: echo ran; /)
     expect(retried.code).toBe(0)
     expect(await run(['run', '--retry-failed'])).toMatchObject({
       code: 2,
