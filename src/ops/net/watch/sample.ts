@@ -99,6 +99,9 @@ const MAX_TEXT = 256 * 1024
 /** Bounds for what is kept from one sample to the next: longer than any line, more than any machine has GPUs. */
 const MAX_LINE = 16 * 1024
 const MAX_GPUS = 256
+/** For how many samples an answer of these tools counts: a few of their intervals. Then they are dead, or hang. */
+const NVIDIA_COUNTS = 20
+const ROCM_COUNTS = 100
 const VIRTUAL_CARDS =
   /^(lo|veth.*|docker\d*|br-.*|virbr.*|cni.*|flannel.*|cali.*|tap.*|tun\d*|ifb\d*|dummy\d*|bond\d*|team\d*|.*\.\d+)$/
 
@@ -133,7 +136,8 @@ export class SampleReader {
   #cores = 0
   #fullest: Sample['fullest']
   #fullestNext: Sample['fullest']
-  #gpus = new Map<string, GpuSample>()
+  #sampleCount = 0
+  #gpus = new Map<string, { readonly sample: GpuSample; readonly lastSample: number }>()
   #gpuNames = new Map<string, string>()
   #processes = new Map<string, number[]>()
   #rocmHead: readonly string[] = []
@@ -253,13 +257,14 @@ export class SampleReader {
     this.#processes.delete(uuid)
     const [usedBytes, totalBytes] = [used && used * 2 ** 20, total && total * 2 ** 20]
     const known = { busy: partOf(fields[3]), usedBytes, totalBytes, celsius, watts, processes }
-    this.#gpus.set(id, { id, name, ...defined(known) })
+    this.#noteGpu({ id, name, ...defined(known) }, NVIDIA_COUNTS)
   }
 
   #process([uuid = '', pid = '']: readonly string[]): undefined {
     if (!/^\d+$/.test(pid) || (this.#processes.size >= MAX_GPUS && !this.#processes.has(uuid))) return
     const pids = this.#processes.get(uuid) ?? []
-    if (pids.length < 64) this.#processes.set(uuid, [...pids, Number(pid)])
+    // Two rounds may run into each other.
+    if (pids.length < 64 && !pids.includes(Number(pid))) this.#processes.set(uuid, [...pids, Number(pid)])
   }
 
   #rocm(fields: readonly string[]): undefined {
@@ -279,7 +284,18 @@ export class SampleReader {
     const watts = find(/Power.*\(W\)/i)
     const name = text(/^Card series$/i) || 'AMD'
     const known = { busy, usedBytes, totalBytes, celsius, watts }
-    this.#gpus.set(id, { id, name, ...defined(known) })
+    this.#noteGpu({ id, name, ...defined(known) }, ROCM_COUNTS)
+  }
+
+  #noteGpu(sample: GpuSample, countsFor: number): void {
+    this.#gpus.set(sample.id, { sample, lastSample: this.#sampleCount + countsFor })
+  }
+
+  /** Of a tool that is silent, only which GPUs there were. */
+  #knownGpus(): readonly GpuSample[] {
+    return [...this.#gpus.values()].map(({ sample, lastSample }) =>
+      this.#sampleCount <= lastSample ? sample : { id: sample.id, name: sample.name },
+    )
   }
 
   #hasRoomFor(gpu: string): boolean {
@@ -290,6 +306,7 @@ export class SampleReader {
     const now = this.#now
     const before = this.#before
     this.#now = fresh()
+    this.#sampleCount += 1
     if (now.upMs === undefined || now.total === undefined || now.memory.MemTotal === undefined) return
     this.#before = now
     if (before?.upMs === undefined || now.upMs <= before.upMs) return
@@ -335,7 +352,7 @@ export class SampleReader {
       sentBytes: sum(real, ({ sentBytes }) => sentBytes),
       cards,
       ...(now.nfs === undefined || before.nfs === undefined ? {} : { nfs: nfsOf(now.nfs, before.nfs, rate) }),
-      gpus: [...this.#gpus.values()],
+      gpus: this.#knownGpus(),
     }
   }
 }

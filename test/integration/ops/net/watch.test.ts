@@ -175,6 +175,19 @@ describe('samples', () => {
     expect(kept.length).toBeLessThanOrEqual(2000)
   })
 
+  it('know a GPU only while its tool answers', () => {
+    const reader = new SampleReader()
+    const line = 'nvidia 0, GPU-aa, A100, 97, 40000, 81920, 61, 310\nnvproc GPU-aa, 4711, 1\nnvproc GPU-aa, 4711, 1\n'
+    const seconds = (from: number, to: number) =>
+      Array.from({ length: to - from }, (_, index) => second(from + index)).join('')
+    const idle = { id: '0', name: 'A100' }
+    reader.push(seconds(1, 60) + line + line, 0)
+    expect(reader.push(seconds(60, 75), 0).at(-1)?.gpus).toMatchObject([{ ...idle, busy: 0.97, processes: [4711] }])
+    expect(reader.push(seconds(75, 90), 0).at(-1)?.gpus).toEqual([idle])
+    reader.push(line, 0)
+    expect(reader.push(second(90), 0)[0]?.gpus).toMatchObject([{ busy: 0.97 }])
+  })
+
   it('have bounds of their own, however many cards, disks and GPUs a host makes up', () => {
     const reader = new SampleReader()
     const many = (line: (index: number) => string) => Array.from({ length: 50_000 }, (_, index) => line(index)).join('')
