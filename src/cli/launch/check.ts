@@ -174,7 +174,8 @@ class Interview {
     for (const [index, { refuse, ...facts }] of this.#said.entries()) {
       const host = places[index]?.host ?? ''
       if (refuse !== undefined || facts[ANSWERED] !== undefined || this.#troubles.has(host)) continue
-      found.push({ host, gravity: 'risk', id: 'unknown', cause: 'its answer could not be read' })
+      if (!this.#asked.has(`${index} ${ANSWERED}`)) continue
+      found.push({ host, gravity: 'blocker', id: 'unknown', cause: 'its answer could not be read' })
     }
     return [...found, ...this.#clockFindings()]
   }
@@ -262,9 +263,9 @@ class Interview {
   /** A host is believed about itself alone; the first answer counts. */
   #note(index: number, line: string): void {
     const said = this.#said[index]
-    const [, name = '', value = ''] = /^([\w.:-]{1,300}) (.*)$/.exec(line) ?? []
+    const [, name = '', value = ''] = /^([\w.:-]{1,300}) (.*)$/s.exec(line) ?? []
     if (said === undefined || name === '' || value.length > MOST_CHARACTERS) return
-    if (!Object.hasOwn(said, name) && Object.keys(said).length < MOST_FACTS) said[name] = value
+    if (!Object.hasOwn(said, name) && Object.keys(said).length < MOST_FACTS) said[name] = printable(value)
   }
 
   async #readClock(host: string): Promise<void> {
