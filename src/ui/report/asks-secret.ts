@@ -14,6 +14,9 @@ const NAMES_PASSWORD = new RegExp(`^[^$#%>❯➜»λ]*(?:${PASSWORD})[^$#%>❯�
 /** How a shell's prompt ends. */
 export const IS_PROMPT = /[$#%>❯➜»λ]$/u
 
+/** What may precede an echo: typed blanks, or the prompt of a shell that prints the line again, which may stay where it was. */
+export const PROMPT = /^(?:.*[$#%>❯➜»λ])? *$/u
+
 /** Shorter secrets would hide half of the report: they are hidden as whole words, and only where they were typed. */
 export const SHORTEST_SECRET = 4
 

@@ -3,7 +3,7 @@
  * the prompts after them, stand in the middle of the echo of the others. Here the pieces of such a line are put together. Each piece
  * begins a row, apart from prompts, and the last one is the rest of its row. Pure.
  */
-import { asksSecret, IS_PROMPT, SHORTEST_SECRET } from './asks-secret.ts'
+import { IS_PROMPT, SHORTEST_SECRET } from './asks-secret.ts'
 
 /** Of a line for each of its pieces: a shorter one may be found in what programs print, although it was not echoed. */
 const LEAST_CHARACTERS = 8
@@ -14,7 +14,6 @@ export class BrokenEcho<L extends { readonly plain: string }> {
   #begun: { readonly at: number; readonly length: number; readonly pieces: number } | undefined
   /** Lines before this one were echoed: echoes come in the order of the lines. */
   #next = 0
-  #isAsked = false
 
   /** `before`: left of the cursor at the first key. */
   constructor(before: string) {
@@ -23,9 +22,6 @@ export class BrokenEcho<L extends { readonly plain: string }> {
 
   /** The line whose echo ends with this row. `isOpen`: not found yet. */
   take(row: string, lines: readonly L[], isOpen: (line: L) => boolean): L | undefined {
-    // What is typed then may be a password.
-    this.#isAsked ||= asksSecret(row)
-    if (this.#isAsked) return undefined
     const text = this.#withoutPrompts(row)
     let best = { at: -1, from: 0, length: 0 }
     for (let at = this.#next; at < lines.length; at += 1) {

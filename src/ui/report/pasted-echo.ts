@@ -7,6 +7,8 @@
 const BLANKS = /\s+/gu
 /** Of a longer paste, only parts are searched. */
 const MOST_CHARACTERS = 32 * 1024
+/** What an interpreter draws before the lines after the first one. */
+const CONTINUES = /^\.{3}:?(?=[^.:]|$)/
 /** A line editor draws few pieces of what is typed beside a paste. */
 const MOST_OTHERS = 100
 /** Editors draw a paste more than once, with colours and moves. */
@@ -20,6 +22,8 @@ export class PastedEcho {
   readonly #pairs: readonly string[]
   readonly #ends: ReadonlySet<string>
   readonly #prompt: string
+  /** No line looks as if it began with the prompt of an interpreter. */
+  readonly #isPlain: boolean
   #drawn = ''
   /** Since the cursor was moved. */
   #piece = ''
@@ -35,6 +39,7 @@ export class PastedEcho {
     this.#pairs = [shown.slice(0, 2).join(''), shown.slice(-2).join('')]
     this.#ends = new Set([this.#text, ...this.#pairs].map((text) => Array.from(text).at(-1) ?? ''))
     this.#prompt = visible(prompt)
+    this.#isPlain = !shown.some((line) => line.startsWith('..'))
   }
 
   /** Of output, what it takes to find the paste. */
@@ -63,6 +68,7 @@ export class PastedEcho {
     for (const character of visible(text)) {
       this.#piece += character
       this.#drawn += character
+      if (character !== '.' && character !== ':') this.#dropContinued()
       if (!this.#ends.has(character)) continue
       this.#isWhole ||= this.#drawn.endsWith(this.#text)
       this.#isPart ||= this.#pairs.some((pair) => this.#drawn.endsWith(pair))
@@ -73,13 +79,26 @@ export class PastedEcho {
 
   /** Whether a row that stands is part of it. */
   holds(row: string): boolean {
-    const text = visible(row)
+    const text = this.#withoutPrompt(visible(row)).replace(this.#isPlain ? CONTINUES : '', '')
     return text.length > 1 && this.#text.includes(text)
+  }
+
+  #dropContinued(): void {
+    const prompt = this.#isPlain ? CONTINUES.exec(this.#piece)?.[0] : undefined
+    if (prompt === undefined) return
+    const { length } = this.#piece
+    this.#piece = this.#piece.slice(prompt.length)
+    this.#drawn = this.#drawn.slice(0, -length) + this.#piece
+  }
+
+  #withoutPrompt(text: string): string {
+    return this.#prompt !== '' && text.startsWith(this.#prompt) ? text.slice(this.#prompt.length) : text
   }
 
   /** The cursor is moved, or something is erased. */
   move(): void {
-    const piece = this.#piece.startsWith(this.#prompt) ? this.#piece.slice(this.#prompt.length) : this.#piece
+    this.#dropContinued()
+    const piece = this.#withoutPrompt(this.#piece)
     this.#piece = ''
     if (this.#others.size <= MOST_OTHERS && !this.#text.includes(piece)) this.#others.add(piece)
   }

@@ -3,8 +3,9 @@
  * may be a password. The echo is found in the host's own output, on a model of its screen. Concealed text, text in the colour of its
  * background, and text that was erased before the next key do not count as an echo. Pure.
  */
-import { asksSecret, IS_PROMPT, SHORTEST_SECRET } from './asks-secret.ts'
+import { asksSecret, IS_PROMPT, PROMPT, SHORTEST_SECRET } from './asks-secret.ts'
 import { BrokenEcho } from './broken-echo.ts'
+import { ContinuedEcho } from './continued-echo.ts'
 import { EchoScreen, type Look, PLAIN_LOOK } from './echo-screen.ts'
 import { PastedEcho } from './pasted-echo.ts'
 
@@ -17,12 +18,31 @@ export type TypedState =
   /** The host has not answered. */
   | 'silent'
 
+type TypedLine = {
+  /** Without blanks around it. */
+  readonly text: string
+  /** As it was typed, without blanks at its end. */
+  readonly shown: string
+  /** How many blank lines stand before it. */
+  readonly blanks: number
+  readonly state: TypedState
+  readonly isEdited: boolean
+  /** It may answer a question: it comes first, or a password was asked for before. */
+  readonly mayAnswer: boolean
+}
+
 type Line = {
   text: string
+  /** With what Tab typed: a tab, unless something reads it as a key. */
+  raw: string
   /** Before the first key that edits: that part is echoed as it is. */
   plain: string
   /** Completion, history or the like: what was typed is not what the line says. */
   isEdited: boolean
+  /** Nothing but Tab has edited it. */
+  isTabbed: boolean
+  /** The host had asked for a password before. */
+  isAsked: boolean
   /** Of `plain`, what was seen as an echo. */
   echoed: string | undefined
   /** Of that, what still stood when a later key was typed, or at the end of its row. */
@@ -40,9 +60,15 @@ type Line = {
 }
 
 const newLine = (): Line => ({
-  ...{ text: '', plain: '', isEdited: false, echoed: undefined, settled: undefined, row: 0 },
+  ...{ text: '', raw: '', plain: '', isEdited: false, isTabbed: false, isAsked: false },
+  ...{ echoed: undefined, settled: undefined, row: 0 },
   ...{ drawn: undefined, isInEditor: false, isInterrupted: false, isRead: false },
 })
+
+function erase(line: Line, left: (text: string) => string): void {
+  line.text = left(line.text)
+  line.raw = left(line.raw)
+}
 
 /** A paste of several rows that a line editor may draw. */
 type Paste = {
@@ -66,8 +92,6 @@ const SHORTEST_BEGINNING = 2
 /** How a terminal shows keys like Esc and the arrows while no line editor reads them. */
 const SHOWN_KEYS = /\^(?:\[[[O][A-D]|[@-_])/g
 
-/** What may precede an echo: typed blanks, or the prompt of a shell that prints the line again, which may stay where it was. */
-const PROMPT = /^(?:.*[$#%>❯➜»λ])? *$/u
 const PROMPT_BEFORE = /^(?:.*?[$#%>❯➜»λ] )? */u
 
 /** How a line editor says that it has read a line. */
@@ -113,6 +137,9 @@ export class TypedLines {
   #paste: Paste | undefined
   /** Of several lines that were typed at once. */
   readonly #broken: BrokenEcho<Line>
+  readonly #continued: ContinuedEcho<Line>
+  /** After one of these lines the host has asked for a password. */
+  #hasAsked = false
   #mostShown = 0
   #isPasteAlone = false
   /** Typed right before: a program has read it, or it is the beginning of this line, and its echo is on its way. */
@@ -137,6 +164,7 @@ export class TypedLines {
     this.asksSecret = asksSecret(before, look.seen)
     this.#before = before
     this.#broken = new BrokenEcho(before)
+    this.#continued = new ContinuedEcho(before)
     this.#isAtPrompt = before !== ''
     this.#isEditing = isEditing
     this.#isShell = isEditing || IS_PROMPT.test(before.trimEnd())
@@ -179,16 +207,27 @@ export class TypedLines {
   /** What was typed without echo; also as a line editor on another host takes it where Esc came first. */
   get hidden(): readonly string[] {
     const hidden = this.lines.filter(({ state }) => state === 'hidden')
-    return hidden.flatMap(({ text, isEdited }) => (isEdited ? [text, text.slice(1)] : [text]))
+    return hidden.flatMap(({ text, shown, isEdited }) =>
+      isEdited ? [...new Set([text, text.slice(1), shown.trim()])] : [text],
+    )
   }
 
   /** The lines that hold something, as they were entered. */
-  get lines(): readonly { readonly text: string; readonly state: TypedState; readonly isEdited: boolean }[] {
-    return this.#lines.flatMap((line, index) =>
-      line.text.trim() === '' && !line.isEdited
-        ? []
-        : [{ text: line.text.trim(), state: this.#stateOf(line, index), isEdited: line.isEdited }],
-    )
+  get lines(): readonly TypedLine[] {
+    const lines: TypedLine[] = []
+    let blanks = 0
+    for (const [index, line] of this.#lines.entries()) {
+      const { text, raw, isEdited, isAsked } = line
+      const isBlank = text.trim() === '' && !isEdited
+      if (isBlank) blanks += 1
+      else {
+        const shown = raw.trimEnd()
+        const mayAnswer = index === 0 || this.asksSecret || isAsked
+        lines.push({ text: text.trim(), shown, blanks, state: this.#stateOf(line, index), isEdited, mayAnswer })
+        blanks = 0
+      }
+    }
+    return lines
   }
 
   type(bytes: Uint8Array, nowMs: number): void {
@@ -223,11 +262,17 @@ export class TypedLines {
       if (!this.isEntered) this.#isLate = isSilent && nowMs - (this.#startMs ?? nowMs) >= ECHO_MS
       if (!isPasted) this.#enters += 1
       if (this.#lines.length < MOST_LINES) this.#lines.push(newLine())
-    } else if (token === '\x7f' || token === '\b') line.text = line.text.slice(0, -1)
-    else if (token === '\x15' || token === '\x03') line.text = ''
-    else if (token === '\x17') line.text = line.text.replace(/\S*\s*$/, '')
-    else if (token < ' ' || token.startsWith('\x1b')) line.isEdited = true
-    else if (line.text.length < MOST_COLUMNS) line.text += token
+    } else if (token === '\x7f' || token === '\b') erase(line, (text) => text.slice(0, -1))
+    else if (token === '\x15' || token === '\x03') erase(line, () => '')
+    else if (token === '\x17') erase(line, (text) => text.replace(/\S*\s*$/, ''))
+    else if (token < ' ' || token.startsWith('\x1b')) {
+      line.isTabbed = token === '\t' && line.isTabbed === line.isEdited
+      if (line.isTabbed) line.raw += token
+      line.isEdited = true
+    } else if (line.text.length < MOST_COLUMNS) {
+      line.text += token
+      line.raw += token
+    }
     if (line.isEdited) return
     // What follows is echoed after what is left.
     if (line.text.length < line.plain.length) {
@@ -350,7 +395,7 @@ export class TypedLines {
 
   #endRow(screen: EchoScreen, shown: string): void {
     this.#match(screen, shown, true)
-    if (this.#enters > 1) this.#matchPiece(shown)
+    if (this.#enters > 1) this.#matchRow(shown)
     const [first] = this.#lines
     if (!this.isEntered || !this.#isAtPrompt || first === undefined) return
     if (!isShown(first)) this.#isHidden = true
@@ -363,9 +408,18 @@ export class TypedLines {
     return row === (this.#shellPrompt + plain).trimEnd()
   }
 
-  #matchPiece(row: string): void {
-    const isOpen = (line: Line): boolean => !isShown(line) && !line.isEdited && line.plain.trim() !== ''
-    const line = this.#broken.take(row, this.#lines, isOpen)
+  /** Of several lines that were typed at once. */
+  #matchRow(row: string): void {
+    const isOpen = (line: Line): boolean => !isShown(line) && (!line.isEdited || line.isTabbed)
+    const own = this.#continued.take(row, this.#lines)
+    // What is typed then may be a password.
+    if (own === undefined && !this.#hasAsked && asksSecret(row)) {
+      this.#hasAsked = true
+      for (const line of this.#lines) line.isAsked = !isShown(line)
+    }
+    if (this.#hasAsked) return
+    const isPiece = (line: Line): boolean => isOpen(line) && line.plain.trim() !== '' && !this.#isPassed(line)
+    const line = own?.isContinued && isOpen(own.line) ? own.line : this.#broken.take(row, this.#lines, isPiece)
     if (line !== undefined) {
       line.echoed = line.plain
       line.settled = line.plain
@@ -383,6 +437,8 @@ export class TypedLines {
       if (isEnd && this.isEntered && line.row === screen.row && isOpen(line) && !this.#isEcho(line, shown))
         line.echoed = line.settled
       if (shown === '' || (line.isRead && !isShown(line))) continue
+      // It may be what a program printed of a line that it has read; a shell shows it at its prompt.
+      if (!isShown(line) && this.#isPassed(line) && shown.trimStart().startsWith(line.plain.trim())) continue
       if (!isShown(line) && (this.#isEcho(line, shown) || (!this.isEntered && endsWithRest(line, screen)))) {
         line.echoed = line.plain
         line.row = screen.row
@@ -391,6 +447,11 @@ export class TypedLines {
       const isOver = isEnd && (this.#isShell || !this.#isAtPrompt || line.plain.length < SHORTEST_SECRET)
       if (isOver && isShown(line)) line.settled = line.echoed
     }
+  }
+
+  /** A later line was echoed already. */
+  #isPassed(line: Line): boolean {
+    return !line.isEdited && this.#continued.isPassed(line)
   }
 
   /** A line editor shows what was typed right before and this line as one. */
