@@ -51,6 +51,12 @@ export type SessionReport = {
 
 const HIDDEN = '[not shown: typed without echo]'
 const HIDDEN_OUTPUT = '[output not shown: the line may be a password that another host did not echo]'
+const HIDDEN_ON_HOST = '[output not shown: a line that was not echoed may be a password]'
+/** A word of a program, not a password: it may stand anywhere in a report. */
+const SHORT_WORD = /^\p{L}{4,8}$/u
+const KEYWORDS: ReadonlySet<string> = new Set(
+  'begin break case continue done elif else elsif endif esac except exit finally pass quit return then'.split(' '),
+)
 /** What ends a word for a shell: it may print each part of a password that landed at its prompt. */
 const SHELL_BREAKS = /[\s;&|!()<>{}[\]$"'`\\*?~#=,:]+/
 /** From the beginning and from the end of an answer. */
@@ -64,10 +70,11 @@ const FULL_SCREEN: ReadonlySet<string> = new Set(['47', '1047', '1049'])
 /** `promptOf`: the text left of the cursor now, for what was typed last. */
 export async function buildReport(
   entries: readonly SessionEntry[],
-  log: Pick<SessionLog, 'droppedEntries' | 'secrets'>,
+  log: Pick<SessionLog, 'droppedEntries' | 'secrets' | 'otherSecrets'>,
   promptOf: (host: string) => string | undefined,
 ): Promise<SessionReport> {
-  const secrets = log.secrets()
+  const words = wordsOfPrograms(entries, log.otherSecrets())
+  const secrets = new Set([...log.secrets()].filter((text) => !words.has(text)))
   const withoutEcho = hostsWithoutEcho(entries)
   const hide = hiding(secrets, partsOfSecrets(entries, secrets, withoutEcho))
   const sections: ReportSection[] = []
@@ -75,7 +82,7 @@ export async function buildReport(
     const section =
       entry.kind === 'run'
         ? runSection(entry, hide)
-        : await typedSection(entry, promptOf, secrets, hidingOwn(entry, secrets, hide))
+        : await typedSection(entry, promptOf, secrets, hidingOwn(entry, secrets, words, hide))
     if (section !== undefined) sections.push(section)
   }
   const hosts = [...new Set(sections.flatMap((section) => section.hosts))]
@@ -89,6 +96,33 @@ function hostsWithoutEcho(entries: readonly SessionEntry[]): readonly string[] {
   const echoing = hostsWith('echoed')
   return echoing.size === 0 ? [] : [...hostsWith('hidden')].filter((host) => !echoing.has(host))
 }
+
+/**
+ * Among lines that were typed at once, an echo may be overlooked. A short word is no secret outside of its entry if it is a keyword,
+ * or if it stands in a line that was typed visibly before. What may answer a question stays a secret.
+ */
+function wordsOfPrograms(entries: readonly SessionEntry[], otherSecrets: ReadonlySet<string>): ReadonlySet<string> {
+  const seen: string[] = []
+  const words = new Set<string>()
+  const secrets = new Set(otherSecrets)
+  for (const entry of entries) {
+    if (entry.kind !== 'typed') continue
+    const all = [...entry.parts.values()].map(({ typed }) => typed.lines)
+    for (const index of Array.from({ length: Math.max(...all.map(({ length }) => length)) }).keys()) {
+      const lines = all.flatMap((each) => each[index] ?? [])
+      for (const { text, isEdited, mayAnswer } of lines.filter(({ state }) => state === 'hidden')) {
+        if (!mayAnswer && !isEdited && SHORT_WORD.test(text) && isWordOf(text, seen)) words.add(text)
+        else for (const each of isEdited ? [text, text.slice(1)] : [text]) secrets.add(each)
+      }
+      if (lines.every(isEchoed)) seen.push(...new Set(lines.map(({ text }) => text)))
+    }
+  }
+  return new Set([...words].filter((word) => !secrets.has(word)))
+}
+
+/** Alone in a line, it may be a password that was typed at a prompt by mistake. */
+const isWordOf = (word: string, lines: readonly string[]): boolean =>
+  KEYWORDS.has(word) || lines.some((line) => line !== word && line.split(/[^\p{L}\p{N}]+/u).includes(word))
 
 type Hide = (text: string) => string
 
@@ -151,9 +185,17 @@ const wordsOf = (lines: readonly string[]): readonly string[] =>
   [...new Set(lines.flatMap((text) => text.split(SHELL_BREAKS)))].filter((word) => word.length >= SHORTEST_SECRET)
 
 /** Also hides the short secrets that were typed in this entry, on any host, and the lines of a paste that no host has shown. */
-function hidingOwn({ parts }: TypedEntry, secrets: ReadonlySet<string>, hide: Hide): Hide {
+function hidingOwn(
+  { parts }: TypedEntry,
+  secrets: ReadonlySet<string>,
+  wordsOfPrograms: ReadonlySet<string>,
+  hide: Hide,
+): Hide {
   const typed = [...parts.values()].flatMap((part) => part.typed.lines)
-  const short = typed.flatMap(({ text }) => (text.length < SHORTEST_SECRET && secrets.has(text) ? [text] : []))
+  const isShort = (text: string): boolean => text.length < SHORTEST_SECRET && secrets.has(text)
+  const short = typed.flatMap(({ text, state }) =>
+    isShort(text) || (state === 'hidden' && wordsOfPrograms.has(text)) ? [text] : [],
+  )
   const shown = typed.filter(isEchoed).map(({ text }) => text)
   const unseen = typed.flatMap(({ text, state }) => (state === 'unseen' && !shown.includes(text) ? [text] : []))
   const shownWords = new Set(wordsOf(shown))
@@ -208,7 +250,9 @@ async function typedSection(
     const isRunning = isLast && now !== undefined && !isAtPrompt(now, part.before)
     const head = part.head
     if (hidesOutput && !hiddenBy.includes(host) && head.length > 0) {
-      shown.push({ host, command: '', lines: [HIDDEN_OUTPUT], isMixed: false, outcome: undefined })
+      const isOwn = part.typed.lines.some(({ state }) => state === 'hidden')
+      const note = isOwn ? HIDDEN_ON_HOST : HIDDEN_OUTPUT
+      shown.push({ host, command: '', lines: [note], isMixed: false, outcome: undefined })
       continue
     }
     const key = [
@@ -251,7 +295,7 @@ async function typedSection(
     .sort((a, b) => Number(a.isMixed) - Number(b.isMixed) || b.hosts.length - a.hosts.length)
   // One host may ask for a password while the others show it at their prompts.
   const shownLines = linesOfAll([...parts.values()].map((part) => part.typed.lines))
-  const line = hiddenBy.length > 0 ? '' : isEdited ? (common ?? '') : (shownLines[0] ?? '')
+  const line = hiddenBy.length > 0 ? '' : isEdited ? (common ?? '') : (shownLines[0]?.trim() ?? '')
   const isUnclear = isEdited && hiddenBy.length === 0 && common === undefined
   const count = shownLines.length
   const title = line === '' ? undefined : hide(count > 1 ? `${line} … (${count} lines)` : line) || undefined
@@ -261,13 +305,14 @@ async function typedSection(
   return { kind: 'typed', atMs, title, text: text.map(hide), isUnfinished, isUnclear, hiddenBy, hosts, groups }
 }
 
-/** Hosts of one entry got the same lines. */
+/** As they were typed, blank ones in the middle included. Hosts of one entry got the same lines. */
 function linesOfAll(typed: readonly TypedLines['lines'][]): readonly string[] {
   if (!typed.flat().some(({ state }) => state === 'echoed' || state === 'unseen')) return []
   const count = Math.max(...typed.map((lines) => lines.length))
-  return Array.from({ length: count }, (_, index) => {
-    const line = typed.flatMap((lines) => lines[index] ?? []).find(isEchoed)
-    return line?.text ?? '[not shown: not echoed]'
+  return Array.from({ length: count }).flatMap((_, index) => {
+    const lines = typed.flatMap((each) => each[index] ?? [])
+    const blanks = index === 0 ? 0 : (lines[0]?.blanks ?? 0)
+    return [...Array<string>(blanks).fill(''), lines.find(isEchoed)?.shown ?? '[not shown: not echoed]']
   })
 }
 
@@ -344,8 +389,8 @@ function isOnlyEcho(command: string, { typed, isAhead }: HostPart): boolean {
 /** Without the echo of the lines of one paste, after the first one. */
 function withoutPasted(lines: readonly string[], { typed, isEchoDropped }: HostPart): readonly string[] {
   if (typed.enters > 1 || isEchoDropped) return lines
-  const [, ...pasted] = typed.lines
-  return pasted.every(({ text }, index) => lines[index]?.trim() === text) ? lines.slice(pasted.length) : lines
+  const pasted = typed.lines.slice(1).flatMap(({ text, blanks }) => [...Array<string>(blanks).fill(''), text])
+  return pasted.every((text, index) => lines[index]?.trim() === text) ? lines.slice(pasted.length) : lines
 }
 
 /** Without the echo of what was typed ahead; mixed if some of it is not a line of its own. */
@@ -362,7 +407,7 @@ function withoutAhead(lines: readonly string[], part: HostPart): Pick<Shown, 'li
   return { lines: left, isMixed: isMixed || !isApart }
 }
 
-/** Of a prompt in front of a line, its sign alone: it may name the host. Without lines that Ctrl-C cancelled. */
+/** Of a prompt in front of a line that may name the host, its sign alone. Without lines that Ctrl-C cancelled. */
 function withoutPrompts(lines: readonly string[], prompts: readonly string[]): readonly string[] {
   return [...new Set(prompts.map((prompt) => prompt.trimEnd()))]
     .filter((prompt) => IS_PROMPT.test(prompt))
@@ -372,10 +417,12 @@ function withoutPrompts(lines: readonly string[], prompts: readonly string[]): r
           .filter(
             (line, at) => !isCancelled(line, prompt, sum.slice(at + 1)) && (line !== prompt || prompt.length === 1),
           )
-          .map((line) => (line.startsWith(`${prompt} `) ? line.slice(prompt.length - 1) : line)),
+          .map((line) => (line.startsWith(`${prompt} `) && NAMES.test(prompt) ? line.slice(prompt.length - 1) : line)),
       lines,
     )
 }
+
+const NAMES = /[\p{L}\p{N}]/u
 
 /** Also where a line editor has listed what it may be completed to, and drawn it again below. */
 const isCancelled = (line: string, prompt: string, below: readonly string[]): boolean =>

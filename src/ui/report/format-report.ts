@@ -86,7 +86,7 @@ export function formatMarkdown(report: SessionReport, facts: ReportFacts): strin
     return [
       `## ${time} ${isCode ? inlineCode(title) : title}`,
       escapeMarkdown(about + differenceOf(section)),
-      ...(section.text.length === 0 ? [] : [codeBlock(section.text)]),
+      ...(section.text.length === 0 ? [] : [codeBlock(section.text, keepingTabs(printable))]),
       ...section.groups.flatMap((group) => [
         `**${escapeMarkdown(groupTitle(group))}**`,
         group.lines.length === 0 ? EMPTY : codeBlock(group.lines),
@@ -105,8 +105,13 @@ function inlineCode(text: string): string {
   return `${fence} ${printable(text)} ${fence}`
 }
 
-function codeBlock(lines: readonly string[]): string {
-  const text = lines.map(printable).join('\n')
+const keepingTabs =
+  (escaped: (text: string) => string) =>
+  (line: string): string =>
+    line.split('\t').map(escaped).join('\t')
+
+function codeBlock(lines: readonly string[], escaped = printable): string {
+  const text = lines.map((line) => escaped(line)).join('\n')
   const fence = '`'.repeat(Math.max(3, longestRun(text) + 1))
   return `${fence}\n${text}\n${fence}`
 }
@@ -139,7 +144,7 @@ ${output === '' ? `<p class="about">${EMPTY}</p>` : `<pre>${output}</pre>`}</div
     const shown = isCode ? `<code>${escapeHtml(title)}</code>` : escapeHtml(title)
     return `<section><h2><time>${time}</time>${shown}</h2>
 <p class="about">${escapeHtml(about + differenceOf(section))}</p>
-${section.text.length === 0 ? '' : `<pre>${section.text.map(escapeHtml).join('\n')}</pre>\n`}${groups.join('\n')}</section>`
+${section.text.length === 0 ? '' : `<pre>${section.text.map(keepingTabs(escapeHtml)).join('\n')}</pre>\n`}${groups.join('\n')}</section>`
   })
   const title = escapeHtml(`Session on ${facts.cluster}`)
   return `<!doctype html>

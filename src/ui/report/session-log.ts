@@ -283,9 +283,14 @@ export class SessionLog {
     const kept = this.#entries.flatMap((entry) =>
       entry.kind === 'typed' ? [...entry.parts.values()].flatMap((part) => part.typed.hidden) : [],
     )
+    return new Set([...kept.filter((text) => text !== ''), ...this.otherSecrets()])
+  }
+
+  /** Without those of the lines in `entries`. */
+  otherSecrets(): ReadonlySet<string> {
     const asked = [...this.#asked.values()].flatMap((typed) => typed.hidden)
     const ended = [...this.#ended.values()].flatMap((keys) => keys.secrets)
-    return new Set([...this.#secrets, ...kept, ...asked, ...ended].filter((text) => text !== ''))
+    return new Set([...this.#secrets, ...asked, ...ended].filter((text) => text !== ''))
   }
 
   /** Left out because there were too many. */

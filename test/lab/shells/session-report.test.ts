@@ -206,4 +206,29 @@ describe.skipIf(!canRun)('a session report', () => {
       for (const count of [0, 2]) expect(text).toContain(`true restart\necho finished the service${count}`)
     }
   })
+
+  it('has lines that are sent at once with indentation, after any prompt that continues a command', async () => {
+    const folder = mkdtempSync(join(state, 'continued-'))
+    const environment = { XDG_STATE_HOME: folder }
+    await using console = await openConsole({ in: lab, args: ['--hosts', lab.hostsFile], environment, size: [120, 40] })
+    await console.expectReady()
+    await console.type("bind 'set enable-bracketed-paste off'\r")
+    await console.expectPrompts()
+    const prompts = ['... ', '  -> ', '> ']
+    for (const [index, prompt] of prompts.entries()) {
+      await console.type(`PS2='${prompt}'; echo all done${index}\r`)
+      await console.expectOnAll(lab.names, () => new RegExp(`^all done${index}$`, 'm'))
+      await console.expectPrompts()
+      await console.paste(`for i in 1\ndo\n  echo loop${index}\n\ndone\n`)
+      await console.expectScreen(/Ctrl-S/i)
+      await console.type('\x13')
+      await console.expectOnAll(lab.names, () => new RegExp(`^loop${index}$`, 'm'))
+      await console.expectPrompts()
+    }
+    for (const text of await reportsOf(console, folder)) {
+      expect(text).not.toContain('not shown')
+      for (const index of prompts.keys())
+        expect(text).toContain(`for i in 1\ndo\n  echo loop${index}\n\ndone\n`.trimEnd())
+    }
+  })
 })

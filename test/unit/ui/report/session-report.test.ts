@@ -980,7 +980,7 @@ describe('a paste that is taller than its pane', () => {
     )
     const { markdown } = await finished(test)
     expect(markdown).not.toMatch(/not shown|different/)
-    const shown = LINES.map((line) => line.trim()).join('\n')
+    const shown = LINES.join('\n')
     expect(markdown).toContain(
       `\` cat > x.conf <<EOF … (${LINES.length} lines) \`\n\ntyped on m\\[1-3\\]\n\n\`\`\`\n${shown}\n\`\`\``,
     )
@@ -1104,6 +1104,112 @@ it('hides no word of a pasted line that every host echoed, where the echo of oth
   const { markdown } = await report()
   expect(markdown).toContain('` echo before `')
   expect(markdown).not.toContain('echo second')
+})
+
+describe('lines that are pasted into an interpreter or a shell', () => {
+  const all = ['m1', 'm2', 'm3']
+  const CLASS = 'class A:\n    pass\n\nprint(A)\n'
+  const answered = (continued: string) =>
+    `class A:\r\n${continued}    pass\r\n${continued}\r\n>>> print(A)\r\n<class 'A'>\r\n>>> `
+  const pasted = async (text: string, output: string, prompt = '>>> ') => {
+    const test = harness()
+    const { type, print, report } = test
+    const enter = async (line: string, answer: string) => {
+      type(`${line}\r`)
+      for (const host of all) await print(host, `${line}\r\n${answer}\r\n${prompt}`)
+    }
+    for (const host of all) await print(host, prompt)
+    await enter('echo all tests pass', 'all tests pass')
+    type(`\x1b[200~${text}\x1b[201~\x13`)
+    for (const host of all) await print(host, output)
+    await enter('echo 3 pass 1 fail', '3 pass 1 fail')
+    return { ...test, ...(await report()) }
+  }
+
+  it('are shown with their output, and their words in other entries', async () => {
+    const { markdown, html } = await pasted(CLASS, answered('... '))
+    expect(markdown).not.toContain('not shown')
+    expect(markdown).toContain('(4 lines) `\n\ntyped on m\\[1-3\\]\n\n```\nclass A:\n    pass\n\nprint(A)\n```')
+    expect(html).toContain('<pre>class A:\n    pass\n\nprint(A)</pre>')
+    // A prompt that cannot name the host stays whole.
+    expect(markdown).toContain('\n>>> print(A)\n')
+    expect(titlesOf(markdown)).toEqual([
+      '` echo all tests pass `',
+      '` class A: … (4 lines) `',
+      '` echo 3 pass 1 fail `',
+    ])
+  })
+
+  it('hide a common word of which no echo was found in their own entry alone', async () => {
+    const { markdown, html } = await pasted(CLASS, answered('cont: '))
+    expect(markdown).toContain('```\nclass A:\n[not shown: not echoed]\n\nprint(A)\n```')
+    expect(markdown).toContain('cont:     [not shown: typed without echo]')
+    expect(titlesOf(markdown)).toEqual([
+      '` echo all tests pass `',
+      '` class A: … (4 lines) `',
+      '` echo 3 pass 1 fail `',
+    ])
+    for (const text of [markdown, html]) expect(text.match(/3 pass 1 fail/g)).toHaveLength(2)
+  })
+
+  it('hide another word everywhere, and say why there is no output', async () => {
+    const text = CLASS.replace('pass', 'horse')
+    const { markdown, html } = await pasted(text, answered('cont: ').replace('pass', 'horse'))
+    expect(markdown + html).not.toContain('horse')
+    expect(markdown).toContain('[output not shown: a line that was not echoed may be a password]')
+    expect(markdown).not.toContain('another host')
+  })
+
+  it.each([
+    ['at a question', 'pass', 'Password: '],
+    ['alone, with no question', 'pass', 'code> '],
+  ])('hide a common word everywhere that was also typed %s', async (_, word, question) => {
+    const test = harness()
+    const { type, print, run, prompts, report } = test
+    await prompts()
+    await run(`echo all tests ${word}`, () => `all tests ${word}\r\n`)
+    type('ask\r')
+    for (const host of all) await print(host, `ask\r\n\x1b[?2004l\r${question}`)
+    type(`${word}\r`)
+    for (const host of all) await print(host, `\r\n\x1b[?2004h${host}# `)
+    expect((await report()).markdown).not.toMatch(new RegExp(`\\b${word}\\b`))
+  })
+
+  it('hide a word that was typed before on a line of its own, as a password by mistake', async () => {
+    const test = harness()
+    const { type, print, report } = test
+    for (const host of all) await print(host, '# ')
+    type('horse\r')
+    for (const host of all) await print(host, 'horse\r\nhorse: not found\r\n# ')
+    type('read -s pw\rhorse\r')
+    for (const host of all) await print(host, 'read -s pw\r\n\r\n# ')
+    const { markdown, html } = await report()
+    expect(markdown + html).not.toContain('horse')
+  })
+
+  it('are as they were typed: with indentation, blank lines and tabs', async () => {
+    const lines = ["cat > x.yaml <<'E'", 'a:', '  b:', '    - c: 1', '', '    - d: 2', '\tt: 3', 'E', 'cat x.yaml']
+    const text = lines.join('\n')
+    const answer = `${lines.slice(1, -2).join('\r\n')}\r\n`
+    for (const [start, end, echo] of [
+      ['', '', `${lines.join('\r\n> ').replace('> cat', '# cat')}\r\n`],
+      ['', '', `${lines.join('\r\n')}\r\n${'> '.repeat(7)}# `],
+      ['\x1b[?2004h', '\x1b[?2004l\r', `${lines.join('\r\n\r')}\r\n`],
+    ] as const) {
+      const { type, print, report } = harness()
+      for (const host of all) await print(host, `${start}# `)
+      type(`\x1b[200~${text}${start === '' ? '\n' : ''}\x1b[201~\x13`)
+      if (start !== '') type('\r')
+      for (const host of all) await print(host, `${echo}${end}${answer}${start}# `)
+      const { markdown, html } = await report()
+      expect(markdown).toContain(`\n\`\`\`\n${text}\n\`\`\`\n`)
+      expect(html).toContain(
+        `<pre>${text.replace('>', '&gt;').replace('<<', '&lt;&lt;').replaceAll("'", '&#39;')}</pre>`,
+      )
+      if (start !== '') expect(markdown.match(/cat &gt; x|cat > x/g)).toHaveLength(2)
+      rmSync(join(directory, 'muster'), { recursive: true })
+    }
+  })
 })
 
 describe('many lines that are typed at once, without a line editor', () => {
