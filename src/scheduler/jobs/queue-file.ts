@@ -423,6 +423,7 @@ export const SCHEMA = `
 export const LATER_PARTS = `
   CREATE INDEX IF NOT EXISTS jobs_by_spec ON jobs (spec, kind);
   CREATE INDEX IF NOT EXISTS jobs_by_run ON jobs (ended_ms) WHERE ran_ms IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS jobs_ended ON jobs (ended_ms, id, spec, kind) WHERE ended_ms IS NOT NULL;
   CREATE INDEX IF NOT EXISTS jobs_in_line ON jobs (alike, user, priority, id)
     WHERE kind = 'queued' AND after IS NULL AND state = '{"kind":"queued"}';
   CREATE INDEX IF NOT EXISTS jobs_bound ON jobs (alike, user, priority)
@@ -465,8 +466,8 @@ export const LATER_PARTS = `
     UPDATE tally SET count = count - 1 WHERE kind = old.kind;
   END;
 `
-export const HAS_LATER_PARTS = `SELECT 1 WHERE 17 = (SELECT count(*) FROM sqlite_master
-  WHERE name IN ('jobs_by_spec', 'jobs_by_run', 'jobs_in_line', 'jobs_bound', 'jobs_unnamed', 'results',
+export const HAS_LATER_PARTS = `SELECT 1 WHERE 18 = (SELECT count(*) FROM sqlite_master
+  WHERE name IN ('jobs_by_spec', 'jobs_by_run', 'jobs_ended', 'jobs_in_line', 'jobs_bound', 'jobs_unnamed', 'results',
     'tally', 'tally_new', 'tally_change', 'tally_gone', 'study', 'trial', 'trial_open', 'trial_kind', 'trial_job',
     'trial_step', 'trial_again'))`
 

@@ -185,16 +185,17 @@ export class JobStore implements Disposable {
     return this.#rows.read(`WHERE ${isOneOf(kinds)} ORDER BY jobs.id DESC LIMIT ?`, ...kinds, limit)
   }
 
-  /** As `list`, but all that have not ended and at most so many that have, without those that are damaged. */
+  /** As `list`, but all that have not ended and at most so many of the last to end, without those that are damaged. */
   listWhole(
     kinds: readonly string[],
     mostEnded: number,
   ): { readonly found: readonly Job[]; readonly damage: DamagedRow | undefined } {
     const isMeant = isOneOf(kinds)
+    // With `+` it reads the last to end until there are enough, and does not sort all of these kinds.
     return this.#rows.readWhole(
-      `WHERE ${isMeant} AND (kind IN (${UNFINISHED}) OR id IN
-        (SELECT id FROM jobs WHERE kind NOT IN (${UNFINISHED}) AND ${isMeant} ORDER BY id DESC LIMIT ?))
-        ORDER BY jobs.id DESC`,
+      `WHERE id IN (SELECT id FROM jobs WHERE kind IN (${UNFINISHED}) AND ${isMeant} UNION ALL SELECT id FROM
+        (SELECT id FROM jobs WHERE ended_ms IS NOT NULL AND +${isMeant} ORDER BY ended_ms DESC, id DESC LIMIT ?))
+        ORDER BY id DESC`,
       ...kinds,
       ...kinds,
       mostEnded,
@@ -206,10 +207,15 @@ export class JobStore implements Disposable {
     return new Map(rows.map(({ kind, count }) => [String(kind), Number(count)]))
   }
 
-  /** The latest first: about so many, and besides what runs and as many that wait first. `isCut`: there are older ones. */
+  /**
+   * The latest first: about so many of the latest and of the last to end, and besides what runs and as many that wait first. `isCut`:
+   * there are older ones.
+   */
   groups(limit: number): { readonly groups: readonly JobGroup[]; readonly isCut: boolean } {
     const families = specFamilies(this.file)
-    const named = this.file.all(NAMED_SPECS, limit, limit, limit).map(({ spec }) => Number(spec))
+    const named = this.file
+      .all(NAMED_SPECS, limit, limit * ENDED_EACH, limit, limit, limit)
+      .map(({ spec }) => Number(spec))
     // Of a study all of its jobs count, however old its first ones are.
     const specs = JSON.stringify([...new Set(named.flatMap((spec) => families.get(spec) ?? [spec]))])
     const all = this.file.all(
@@ -526,6 +532,8 @@ function reportOf(text: string): SchedulerReport | undefined {
 const MOST_STORAGES = 50
 /** Jobs of a submission with others between them are passed one by one. */
 const STEPS_EACH = 8
+/** Of the last to end so many are read for each submission that is shown: many may be of one array. */
+const ENDED_EACH = 50
 const isOneOf = (kinds: readonly string[]): string =>
   kinds.length === 0 ? 'true' : `kind IN (${kinds.map(() => '?').join()})`
 const SAFE_NAME = /^[0-9a-z./-]+$/
@@ -540,6 +548,9 @@ const DEPENDENT = "SELECT 1 FROM jobs WHERE kind = 'queued' AND after IS NOT NUL
 const INSERT_JOB = `INSERT INTO jobs (spec, environment, user, submitted_ms, priority, attempt, failures, kind, state, after, alike)
   VALUES (?, ?, ?, ?, ?, 1, 0, ?, ?, ?, ?)`
 const NAMED_SPECS = `SELECT DISTINCT spec FROM jobs WHERE spec > (SELECT max(id) FROM specs) - ?
+  UNION SELECT spec FROM (SELECT spec FROM
+    (SELECT spec, ended_ms FROM jobs WHERE ended_ms IS NOT NULL ORDER BY ended_ms DESC LIMIT ?)
+    GROUP BY spec ORDER BY max(ended_ms) DESC LIMIT ?)
   UNION SELECT spec FROM jobs WHERE kind IN ('starting', 'pending', 'running', 'ending')
   UNION SELECT spec FROM (SELECT spec FROM jobs WHERE kind = 'queued' ORDER BY priority DESC, id LIMIT ?)
   UNION SELECT spec FROM (SELECT spec FROM jobs WHERE kind = 'held' ORDER BY priority DESC, id LIMIT ?)`

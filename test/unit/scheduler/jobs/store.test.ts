@@ -258,10 +258,26 @@ describe('the queue on disk', () => {
     applyEvent(store, 3, { kind: 'stop', reason: 'cancelled' }, 1)
     expect(firsts()).toEqual([[4, 1], false])
     store.submit(submission(), 0)
-    expect(firsts()).toEqual([[5, 1], true])
+    // Of the last to end, too.
+    expect(firsts()).toEqual([[5, 4, 1], false])
     store.submit(submission({ isHeld: true }), 0)
     store.submit(submission(), 0)
+    expect(firsts()).toEqual([[7, 6, 5, 4, 1], false])
+    applyEvent(store, 1, { kind: 'stop', reason: 'cancelled' }, 2)
+    applyEvent(store, 5, { kind: 'stop', reason: 'cancelled' }, 3)
     expect(firsts()).toEqual([[7, 6, 5, 1], true])
+  })
+
+  test('counts the last to end among the latest, however low their numbers are', () => {
+    using store = open()
+    store.submitAll([submission(), submission(), submission(), submission()], 0)
+    for (const [index, id] of [2, 3, 4, 1].entries())
+      applyEvent(store, id, { kind: 'stop', reason: 'cancelled' }, 100 + index)
+    const listed = (kinds: readonly string[], most: number) => store.listWhole(kinds, most).found.map(({ id }) => id)
+    expect([listed([], 0), listed([], 1), listed([], 2)]).toEqual([[], [1], [4, 1]])
+    expect(listed(['cancelled'], 3)).toEqual([4, 3, 1])
+    expect(listed(['failed'], 3)).toEqual([])
+    expect(store.groups(1).groups.map(({ first }) => first)).toEqual([4, 1])
   })
 
   test('says when and where the jobs of an array ran', () => {
