@@ -267,10 +267,10 @@ export function createConsoleJobs(openQueue: () => Promise<ConsoleQueue>, hosts:
     queue[Symbol.dispose]()
   }
   return {
-    async read(): Promise<QueueStatus | undefined> {
+    async read(shown): Promise<QueueStatus | undefined> {
       const queue = await open()
       try {
-        return queue.read()
+        return queue.read(shown)
       } catch (error) {
         // A whole file may have taken its place, which is noticed only when it is opened.
         if (isDamagedFile(error)) close(queue)

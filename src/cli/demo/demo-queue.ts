@@ -81,9 +81,9 @@ export async function openDemoQueue(options: DemoQueueOptions): Promise<DemoQueu
     return {
       queue: {
         ...queue,
-        read() {
+        read(shown) {
           if (failure !== undefined) throw failure
-          const status = queue.read()
+          const status = queue.read(shown)
           return status && { ...status, commandsWork: 'in a shell of the demo' }
         },
         [Symbol.dispose]() {},

@@ -67,7 +67,8 @@ const BUSY_MS = 100
 export interface ConsoleQueue extends Disposable {
   /** Its file was moved, deleted or replaced. */
   readonly isAway: boolean
-  read(): QueueStatus | undefined
+  /** `shown`: the submission that a page shows, however old it is. */
+  read(shown?: number): QueueStatus | undefined
   tryOut(whatIf: WhatIf): TryOut
   details(id: number): JobDetails | undefined
   sweep(id: number): Sweep | undefined
@@ -249,16 +250,16 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
     get isAway() {
       return store.file.isAway
     },
-    read() {
+    read(shown) {
       const driver = queue.driver()
-      const state = `${store.file.version()} ${driver}`
+      const state = `${store.file.version()} ${driver} ${shown}`
       if (state === seen && declared === queue.inventory) return undefined
       // Until all is read: a reading that fails is tried again, so that its trouble stays in view.
       seen = ''
       declared = queue.inventory
       const { down = {} } = store.report() ?? {}
       const active = store.active()
-      const { groups: known, isCut } = store.groups(MOST_GROUPS)
+      const { groups: known, isCut } = store.groups(MOST_GROUPS, shown)
       const ran = extents.of(known, active, context.now())
       const groups = known.flatMap((group) => {
         const lead = store.get(group.first)

@@ -55,6 +55,7 @@ import {
   commandLineOf,
   FILTERS,
   hasMetrics,
+  hasOpenPage,
   isEngineGang,
   type JobAction,
   type JobDetails,
@@ -88,6 +89,7 @@ const TITLES: Readonly<Record<JobAction, string>> = {
   retry: 'Retry',
 }
 
+const GONE = 'This job is no longer in the queue: Esc goes back to the list.'
 const NO_JOB = 'no job is selected: Esc clears the filter'
 
 const CLUSTER_TITLES: Readonly<Record<ClusterAction, string>> = {
@@ -297,8 +299,10 @@ export class JobsPage implements Page {
   #tablePane(rect: Rect, theme: Theme): PaneView {
     const [line, sweep, { isTableOpen }] = [this.#chosen, this.#sweep, this.#view]
     const own = { id: RESULTS, hasKeys: true, rect, theme }
-    if (!isTableOpen || line === undefined || sweep === undefined)
-      return rowsPane({ ...own, title: 'results', document: documentOf([]) })
+    if (!isTableOpen || line === undefined || sweep === undefined) {
+      const words = line === undefined ? wrapRows(GONE, rect.width - 2, ' ', mutedStyle(theme)) : []
+      return rowsPane({ ...own, title: 'results', document: documentOf(words) })
+    }
     const rows = this.#sweepRows
     const chosen = this.#chosenMember
     const head = [sweepSummary(sweep, line, theme)]
@@ -480,7 +484,7 @@ export class JobsPage implements Page {
     const line = this.#chosen
     if (line === undefined || line.count < 2 || line.study !== undefined) return
     this.#context.change((state) => forgetTable(state, RESULTS))
-    this.#choose({ isTableOpen: true })
+    this.#choose({ spec: line.spec, isTableOpen: true })
   }
 
   #openLog(of: { readonly member?: number | undefined }): void {
@@ -583,6 +587,7 @@ export class JobsPage implements Page {
           ? studySummary(studied, undrivenWords(status), columns, theme)
           : [[{ text: ' reading the study …', style }]],
       )
+    if (line === undefined && hasOpenPage(this.#view)) return documentOf(wrapRows(GONE, columns, ' ', style))
     const empty =
       (status?.groups.length ?? 0) > 0
         ? linesInState(this.#view).length > 0

@@ -7,7 +7,7 @@ import { type ConsoleState, type PageContext, tableView, unfilterTable } from '.
 import type { ArrayTable } from './array-table.ts'
 import { clusterColumns } from './cluster-document.ts'
 import { lineColumns } from './documents.ts'
-import { clusterJobKey, type JobLine, lineOfJob, linesInState, pictureAt } from './queue-view.ts'
+import { clusterJobKey, hasOpenPage, type JobLine, lineOfJob, linesInState, pictureAt } from './queue-view.ts'
 import { anyRankColumns } from './ranks-document.ts'
 import { resultColumns, shownResults, sortedTitle, type TableRow } from './results-table.ts'
 import { type ShownTrial, trialTable } from './study-documents.ts'
@@ -54,12 +54,11 @@ export function jobsTable(state: ConsoleState): TableFrame | undefined {
 export const shownLines = (state: ConsoleState): readonly JobLine[] =>
   shownRows(linesInState(state.queue), lineColumns(state.queue), tableView(state, LIST))
 
-/** The selected row, or the first one where that is not shown; the one of the study or of the job whose ranks are shown. */
+/** The row of the open page; undefined: its jobs are no longer in the queue. Else the selected row, or the first one where that is not shown. */
 export function chosenLine(state: ConsoleState): JobLine | undefined {
-  const { ranks, status, study, spec } = state.queue
+  const { status, study, spec } = state.queue
   if (study !== undefined) return status?.groups.find((line) => line.study?.study.id === study.id)
-  if (ranks !== undefined)
-    return status?.groups.find(({ first, count }) => ranks.job >= first && ranks.job < first + count)
+  if (hasOpenPage(state.queue)) return status?.groups.find((line) => line.spec === spec)
   const lines = shownLines(state)
   if (spec === undefined) return lines[0]
   // Of a row that has left the list, the neighbour: the latest jobs are on top.

@@ -194,6 +194,10 @@ export type JobLine = JobGroup & {
   readonly extent?: JobExtent | undefined
 }
 
+/** A log, a table, ranks or a study in place of the list or beside it: it stays on its jobs, whatever the list shows. */
+export const hasOpenPage = ({ isLogOpen, isTableOpen, ranks, study }: QueueView): boolean =>
+  isLogOpen || isTableOpen || ranks !== undefined || study !== undefined
+
 /** Rows of the list without its filter by words. */
 export function linesInState({ status, filter }: QueueView): readonly JobLine[] {
   const lines = status?.groups ?? []
@@ -299,8 +303,11 @@ export const pictureAt = ({ pictures }: QueueView, place: string): EnginePicture
 export const clusterJobKey = ({ id, user }: Pick<ClusterJob, 'id' | 'user'>): string => `${user}/${id}`
 
 export interface JobsPort {
-  /** Undefined: nothing has changed since the last call. Rejects when hosts.yaml or the queue cannot be read. */
-  read(): Promise<QueueStatus | undefined>
+  /**
+   * `shown`: the submission that a page shows, however old it is. Undefined: nothing has changed since the last call. Rejects when
+   * hosts.yaml or the queue cannot be read.
+   */
+  read(shown?: number): Promise<QueueStatus | undefined>
   /** Where a gang would go now. */
   tryOut(whatIf: WhatIf): Promise<TryOut>
   details(id: number): Promise<JobDetails | undefined>

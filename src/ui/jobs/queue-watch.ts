@@ -10,6 +10,7 @@ import { startScript, type WorkPort } from '../work-views/work-port.ts'
 import {
   type EngineLog,
   type HostLog,
+  hasOpenPage,
   type JobsPort,
   LOG_BYTES,
   LOG_IS_CUT,
@@ -53,7 +54,8 @@ export class QueueWatch implements Disposable {
     this.#timer?.[Symbol.dispose]()
     this.#timer = undefined
     try {
-      const status = await this.#jobs.read()
+      const { queue } = this.#context.state
+      const status = await this.#jobs.read(hasOpenPage(queue) ? queue.spec : undefined)
       const readMs = this.#context.clock.now()
       const known = this.#context.state.queue.letters
       this.set(

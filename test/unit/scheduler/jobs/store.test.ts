@@ -278,6 +278,8 @@ describe('the queue on disk', () => {
     expect(listed(['cancelled'], 3)).toEqual([4, 3, 1])
     expect(listed(['failed'], 3)).toEqual([])
     expect(store.groups(1).groups.map(({ first }) => first)).toEqual([4, 1])
+    const [, , spec] = store.groups(9).groups.map((group) => group.spec)
+    expect(store.groups(1, spec).groups.map(({ first }) => first)).toEqual([4, 2, 1])
   })
 
   test('says when and where the jobs of an array ran', () => {

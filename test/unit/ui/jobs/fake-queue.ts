@@ -96,7 +96,10 @@ export class FakeQueue implements JobsPort {
     this.#groups = status.groups
   }
 
-  async read(): Promise<QueueStatus | undefined> {
+  /** Listed only while a page shows one of them. */
+  older: QueueStatus['groups'] = []
+
+  async read(shown?: number): Promise<QueueStatus | undefined> {
     this.reads++
     if (this.trouble !== undefined) throw new Error(this.trouble)
     const { next } = this
@@ -108,7 +111,8 @@ export class FakeQueue implements JobsPort {
       },
       changeStudy: async (id, change) => void this.studyChanges.push([id, change]),
     }
-    return next && { ...next, changes }
+    const also = this.older.filter(({ spec }) => spec === shown)
+    return next && { ...next, changes, groups: [...next.groups, ...also] }
   }
 
   readonly tried: WhatIf[] = []

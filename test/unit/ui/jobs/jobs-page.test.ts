@@ -392,6 +392,61 @@ describe('the Jobs tab', () => {
     expect(console.state.mode.kind).toBe('typing')
   })
 
+  describe('an open page stays on its jobs', () => {
+    const later = [5, 6].map((id) => jobOf(id, { kind: 'queued' }))
+    const row = (id: number) => {
+      const state: JobState = { kind: 'done', endedMs: 0 }
+      return { id, state, attempt: 1, parameters: { lr: `0.${id}` }, values: {} }
+    }
+    const sweep = { metrics: [], parameters: ['lr'], rows: [row(1), row(2)], count: 2 }
+
+    const leave = async (tab: Awaited<ReturnType<typeof openTab>>, ended: readonly Job[], isThere = true) => {
+      const { queue, clock, press } = tab
+      queue.older = isThere ? statusOf(hostSpecs(3), ended, { arrays: { 1: ended.length } }).groups : []
+      queue.jobs.splice(0, queue.jobs.length, ...(isThere ? ended : []), ...later)
+      queue.next = statusOf(hostSpecs(3), later)
+      clock.advance(1000)
+      await press('')
+      await press('')
+    }
+
+    it.each(['', '/train-1\r', 'ff'])('the log of a job that ends and is no longer listed, after %j', async (first) => {
+      const tab = await openTab('5', 120, 40, [jobOf(1, runningOn('n1')), ...later])
+      await tab.press(`${first}G`)
+      await tab.press('\r')
+      expect(tab.titles()[0]).toContain('job 1 train-1')
+      await leave(tab, [jobOf(1, { kind: 'failed', endedMs: 0, reason: 'exit 3' })])
+      expect([tab.titles()[0], tab.text()]).toEqual([
+        expect.stringContaining('job 1 train-1'),
+        expect.stringContaining('exit 3'),
+      ])
+      expect(tab.hints()).not.toContain('cancel')
+      await tab.press('t')
+      expect(tab.console.state.mode).toMatchObject({ dialog: { title: 'Retry job 1?' } })
+    })
+
+    it('the table of an array', async () => {
+      const tab = await openTab('5', 120, 40, [jobOf(1, runningOn('n1')), jobOf(2, runningOn('n2')), ...later])
+      tab.queue.sweeps.set(1, sweep)
+      await tab.press('G')
+      await tab.press('\r')
+      expect(tab.titles()[1]).toContain('jobs 1-2')
+      await leave(tab, [1, 2].map((id) => jobOf(id, { kind: 'done', endedMs: 0 })))
+      expect(tab.titles()[1]).toContain('jobs 1-2')
+      expect(tab.text()).toContain('0.2')
+    })
+
+    it('and says so where they were deleted', async () => {
+      const tab = await openTab('5', 120, 40, [jobOf(1, runningOn('n1')), ...later])
+      await tab.press('G')
+      await tab.press('\r')
+      await leave(tab, [], false)
+      expect(tab.text()).toContain('This job is no longer in the queue: Esc goes back to the list.')
+      await tab.press('\x1b')
+      expect(tab.text()).toMatch(/^.5 +queued/m)
+    })
+  })
+
   it('does nothing with keys that are typed before a question is shown', async () => {
     const { press, console, queue } = await openTab('5', 120, 40, [jobOf(1, { kind: 'held' })])
     await press('c1y')
