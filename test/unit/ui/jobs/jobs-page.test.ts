@@ -431,7 +431,10 @@ describe('the Jobs tab', () => {
       await tab.press('G')
       await tab.press('\r')
       expect(tab.titles()[1]).toContain('jobs 1-2')
-      await leave(tab, [1, 2].map((id) => jobOf(id, { kind: 'done', endedMs: 0 })))
+      await leave(
+        tab,
+        [1, 2].map((id) => jobOf(id, { kind: 'done', endedMs: 0 })),
+      )
       expect(tab.titles()[1]).toContain('jobs 1-2')
       expect(tab.text()).toContain('0.2')
     })
