@@ -55,6 +55,8 @@ export function pasteIntoFilter(shown: Shown, table: string, text: string): void
 }
 
 function change(shown: Shown, id: string, { isTyping, ...view }: TableView): void {
+  const isCleared = !isTyping && view.filter.text === '' && tableView(shown.state, id).filter.text !== ''
+  if (isCleared) shown.page?.keepRow?.()
   shown.change(({ tables, mode }) => ({
     tables: new Map(tables).set(id, view),
     mode: isTyping ? { kind: 'filter', table: id } : mode.kind === 'filter' ? { kind: 'typing' } : mode,

@@ -381,6 +381,23 @@ export class JobsPage implements Page {
     this.#move(Math.sign(rows))
   }
 
+  keepRow(): void {
+    const { state } = this.#context
+    const { ranks, study, isLogOpen, isTableOpen } = this.#view
+    if (inCluster(state)) {
+      if (shownClusterJobs(state).length > 0) this.#moveInCluster(0)
+    } else if (ranks !== undefined) this.#ranks.keepRow()
+    else if (study !== undefined) this.#study.move(0)
+    else if (isLogOpen) return
+    else if (isTableOpen) this.#watch.set({ member: this.#chosenMember ?? this.#view.member })
+    else this.#watch.set({ spec: this.#shownSpec })
+  }
+
+  /** Of the row that is shown as the selected one, if there is one. */
+  get #shownSpec(): number | undefined {
+    return this.#chosen?.spec ?? this.#view.spec
+  }
+
   onTableChange(): void {
     this.#read()
     this.#clusters.show({})
@@ -450,7 +467,7 @@ export class JobsPage implements Page {
       if (this.#view.isTableOpen) return this.#context.notice('/ filters these jobs: try /failed')
       this.#choose({ filter: FILTERS[(FILTERS.indexOf(this.#view.filter) + 1) % FILTERS.length] ?? 'all' })
     },
-    'all-states': () => this.#choose({ filter: 'all' }),
+    'all-states': () => this.#choose({ spec: this.#shownSpec, filter: 'all' }),
     member: () => this.#step(1),
     'member-before': () => this.#step(-1),
     cancel: () => this.#ask('cancel'),

@@ -213,6 +213,11 @@ export class RanksPage implements Disposable {
     if (below === 'log of rank') this.#options.watch.set({ logOffset: undefined })
   }
 
+  keepRow(): void {
+    const selected = this.#picture?.selected
+    if (selected !== undefined) this.#showRanks(chosenRank(selected))
+  }
+
   move(by: { readonly ranks?: number; readonly lines?: number }): void {
     const picture = this.#picture
     if (picture !== undefined) this.#selectRank(movedRank(picture, areaOf(this.#options.context.state).width - 2, by))

@@ -69,7 +69,7 @@ export class StudyPage {
       const at = TRIAL_FILTERS.indexOf(this.#view?.filter ?? 'all')
       this.#choose({ filter: TRIAL_FILTERS[(at + 1) % TRIAL_FILTERS.length] ?? 'all' })
     },
-    'all-trials': () => this.#choose({ filter: 'all' }),
+    'all-trials': () => this.#choose({ trial: this.#selected?.id ?? this.#view?.trial, filter: 'all' }),
     metric: () => {
       const count = this.#reading?.study.spec.metrics.length ?? 1
       this.#choose({ metric: ((this.#view?.metric ?? 0) + 1) % count, hasLog: false })

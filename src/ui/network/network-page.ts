@@ -157,6 +157,10 @@ export class NetworkPage implements Page {
     this.#shown.scrollBy(rows)
   }
 
+  keepRow(): void {
+    this.#shown.keepRow?.()
+  }
+
   [Symbol.dispose](): void {
     this.#owned[Symbol.dispose]()
   }

@@ -65,4 +65,6 @@ export interface NetworkView extends Disposable {
   isAnswer?(label: string): boolean
   /** Down if positive. */
   scrollBy(rows: number): void
+  /** As of a page. */
+  keepRow?(): void
 }

@@ -141,6 +141,11 @@ export class ResultsView implements NetworkView {
     this.#change({ selected: next?.path })
   }
 
+  keepRow(): void {
+    const selected = this.#selected?.path
+    if (selected !== undefined) this.#change({ selected })
+  }
+
   [Symbol.dispose](): void {
     this.#reading += 1
     this.#showing[Symbol.dispose]()

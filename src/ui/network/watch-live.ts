@@ -13,6 +13,7 @@ import { HOSTS, hostsFrame, shownHosts } from './watch-columns.ts'
 import { watchPanes } from './watch-panes.ts'
 import {
   changeWatch,
+  keptSelection,
   lastOf,
   moveSelection,
   type WatchRows,
@@ -148,6 +149,11 @@ export class LiveView implements NetworkView {
   scrollBy(rows: number): void {
     const { state } = this.#context
     this.#show(moveSelection(state.watch.view, watchRows(state), Math.sign(rows)))
+  }
+
+  keepRow(): void {
+    const { state } = this.#context
+    this.#show(keptSelection(state.watch.view, watchRows(state)))
   }
 
   [Symbol.dispose](): void {

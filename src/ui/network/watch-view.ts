@@ -89,6 +89,12 @@ export function moveSelection(view: WatchView, rows: WatchRows, by: number): Wat
   return { ...view, selected: neighbour(rows.hosts, ({ host }) => host === view.selected, by)?.host }
 }
 
+/** With the first row selected where the filter hides the selected one; as it is where it hides all. */
+export function keptSelection(view: WatchView, rows: WatchRows): WatchView {
+  const isThere = view.isDetailed ? rows.processes.length > 0 : rows.hosts.length > 0
+  return isThere ? moveSelection(view, rows, 0) : view
+}
+
 const onTable = ({ isDetailed }: WatchView): boolean => !isDetailed
 const onPage = ({ isDetailed }: WatchView): boolean => isDetailed
 

@@ -396,10 +396,20 @@ export class PackingPage implements Page {
     }
   }
 
-  /** Another filter: the list begins with its first row, or with the selected job. */
+  keepRow(): void {
+    const { packingList } = this.#context.state.queue
+    const { spot, jobs, jobAt = 0, waiting, waitingAt = 0 } = this.#scene
+    if (packingList === undefined) return this.#watch.set({ spot })
+    const row = packingList === 'jobs' ? jobs[jobAt] : waiting[waitingAt]
+    const job = row && { group: row.group, job: row.job }
+    if (job !== undefined) this.#watch.set(packingList === 'jobs' ? { packingJob: job } : { waitingJob: job })
+  }
+
+  /** Another filter: the list begins with its first row, or with the selected job; the selected block stays in view. */
   onTableChange(): void {
-    const { listOffsets } = this.#context.state.queue
+    const { listOffsets, packingList, spot } = this.#context.state.queue
     this.#watch.set({ listOffsets: { ...listOffsets, waiting: 0 } })
+    if (packingList === undefined && spot !== undefined) this.#choose(spot)
   }
 
   scrollBy(rows: number): void {

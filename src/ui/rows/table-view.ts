@@ -58,7 +58,7 @@ const keys = keyTable<Now>()(
     'table-filter',
     '/',
     'filter',
-    'Tables: show only rows that match what you type: words (also in commands), !word excludes what is shown, column:word searches one column, m[1-3] finds hosts. A whole number alone finds a time or an amount only as column:5. Enter keeps the filter, Esc clears it.',
+    'Tables: show only rows that match what you type: words (also in commands), !word excludes what is shown, column:word searches one column, m[1-3] finds hosts. A whole number alone finds a time or an amount only as column:5. Enter keeps the filter, Esc clears it and keeps the selected row.',
   ],
   ['table-clear', 'Esc', 'clear filter', 'Tables: clear the filter.', ({ view }) => view.filter.text !== ''],
   [

@@ -363,6 +363,8 @@ export interface Page extends Disposable {
   isAnswer?(label: string): boolean
   /** Scrolls by rows, down if positive: the mouse wheel. */
   scrollBy(rows: number): void
+  /** The filter of its table is about to be cleared: the row that is selected with it stays selected. */
+  keepRow?(): void
   /** The user filters or sorts its table: another row may be selected. */
   onTableChange?(): void
   /** hosts.yaml was read again. */

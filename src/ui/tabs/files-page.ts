@@ -75,6 +75,10 @@ export class FilesPage implements Page {
     this.#shown?.scrollBy(rows)
   }
 
+  keepRow(): void {
+    this.#shown?.keepRow?.()
+  }
+
   onTableChange(): void {
     this.#shown?.onTableChange?.()
   }

@@ -392,6 +392,33 @@ describe('the Jobs tab', () => {
     expect(console.state.mode.kind).toBe('typing')
   })
 
+  describe('keeps the row that was found selected when the filter is cleared', () => {
+    it.each(['/sweep\r\x1b', '/sweep\x1b', 'ff\x1b'])('in the list, after %j', async (keys) => {
+      const { press, text, console } = await openTab('5')
+      expect(text()).toMatch(/^▸6 /m)
+      for (const key of keys.match(/\x1b|[^\x1b]+/g) ?? []) await press(key)
+      expect(text()).toMatch(/^▸1-4 /m)
+      expect(text()).toContain('train-6')
+      await press('/nothing')
+      await press('\x1b')
+      expect([console.state.queue.spec, console.state.mode.kind]).toEqual([1, 'typing'])
+    })
+
+    it('in the table of an array', async () => {
+      const { press, text, queue } = await openTab('5')
+      const row = (id: number) => {
+        const state: JobState = { kind: 'done', endedMs: 0 }
+        return { id, state, attempt: 1, parameters: { lr: `0.${id}` }, values: {} }
+      }
+      queue.sweeps.set(1, { metrics: [], parameters: ['lr'], rows: [1, 2, 3, 4].map(row), count: 4 })
+      await press('jj\r')
+      expect(text()).toMatch(/^▸1 +done/m)
+      await press('/0.3\r')
+      await press('\x1b')
+      expect(text()).toMatch(/^ 1 +done[\s\S]*^▸3 +done/m)
+    })
+  })
+
   describe('an open page stays on its jobs', () => {
     const later = [5, 6].map((id) => jobOf(id, { kind: 'queued' }))
     const row = (id: number) => {

@@ -54,7 +54,11 @@ it('samples the hosts from the first opening of the tab on, shows the samples, a
   expect(text()).toMatch(/CPU▾/)
   harness.type('\r')
   expect(harness.console.state.watch.view).toMatchObject({ isDetailed: true, selected: 'm1' })
-  harness.type('qq')
+  harness.type('q/m2\r')
+  harness.type('\x1b')
+  expect(harness.console.state.watch.view).toMatchObject({ isDetailed: false, selected: 'm2' })
+  harness.type('/m1\x1b')
+  harness.type('q')
   expect(harness.console.state.tab).toBe('network')
   expect(harness.console.state.notice?.text).toBe('Ctrl-] q quits, Ctrl-] D detaches, 1 shows the shells')
   harness.type('1')
@@ -127,9 +131,9 @@ it('lists the processes of a host while its page is open, the heaviest first, so
       .slice(2)
       .filter((text) => text !== ''),
   ).toEqual([expect.stringMatching(/^ +11 bob .*sleep 1/)])
-  // Esc clears the filter first.
+  // Esc clears the filter first, and what it found stays selected.
   harness.type('\x1b\x1b[B')
-  expect(harness.console.state.watch.view).toMatchObject({ isDetailed: true, pid: 12 })
+  expect(harness.console.state.watch.view).toMatchObject({ isDetailed: true, pid: 10 })
   harness.type('\x1b[C')
   expect(running()).toEqual(['m2 processes'])
   // On another tab they are not visible.

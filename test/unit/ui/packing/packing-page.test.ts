@@ -173,6 +173,9 @@ describe('the filter', () => {
     harness.type('\r')
     expect(screen(harness)).toContain('GPUs 0.5/6 held')
     expect(hints(harness)).toMatch(/Esc clear filter.*\/ filter/)
+    harness.type('\x1b')
+    expect(harness.console.state.queue.spot).toMatchObject({ host: 'm2' })
+    expect(screen(harness)).toMatch(/^m1\b/m)
     harness.type('/\x15job:train-1')
     expect(screen(harness)).toMatch(/^m1\b/m)
     expect(screen(harness)).not.toMatch(/^m[23]\b/m)
@@ -303,6 +306,8 @@ describe('the waiting jobs', () => {
       'Esc',
       'clear filter',
     ])
+    harness.type('\x1b')
+    expect(screen(harness)).toMatch(/▸\S 3 train-3/)
     harness.type('\r')
     expect(harness.console.state).toMatchObject({ tab: 'jobs', queue: { spec: 3, member: 3 } })
   })
