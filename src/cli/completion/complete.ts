@@ -9,7 +9,7 @@ import { clip } from '../../base/text-width.ts'
 import { HOST, lastOperand, operandsOf } from '../../inventory/complete-host-set.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import { findHostsFile, loadInventory } from '../../inventory/load-inventory.ts'
-import { CHANGED_KINDS } from '../../scheduler/jobs/job.ts'
+import { ACTIVE_KINDS, CHANGED_KINDS, FINAL_KINDS, type Job } from '../../scheduler/jobs/job.ts'
 import type { JobStore } from '../../scheduler/jobs/store.ts'
 import { environmentValue } from '../command-line/options.ts'
 import type { VerbTree } from '../command-line/tree.ts'
@@ -22,6 +22,7 @@ type Candidate = readonly [word: string, about: string]
 type Candidates = { readonly kind: 'words' | 'open' | 'files'; readonly found: readonly Candidate[] }
 
 const MOST = 1_000
+/** Jobs that have ended, and studies. */
 const MOST_JOBS = 50
 const LONGEST_ABOUT = 70
 /** The shell puts a candidate into the command line, so it may have no character that the shell acts on, except the operators of a host set. */
@@ -126,14 +127,21 @@ const fromQueue =
     return { kind: 'words', found: read(queue.store, typed, verb) }
   }
 
-/** For a verb that changes jobs, those that it changes; it may wait for those that can be cancelled. */
+/** For a verb that changes jobs, those that it changes; it may wait for those that can be cancelled. Others take any job. */
 const KINDS: Readonly<Record<string, readonly string[]>> = { ...CHANGED_KINDS, wait: CHANGED_KINDS.cancel }
 
 const jobs = fromQueue((store, typed, verb) => {
   const start = typed.slice(0, typed.lastIndexOf(',') + 1)
-  return store
-    .list(KINDS[verb] ?? [], MOST_JOBS)
-    .map(({ id, state, spec }) => [`${start}${id}`, `${state.kind}: ${spec.name ?? ''}`] as const)
+  const meant = KINDS[verb]
+  const read = (kinds: readonly string[], jobsOf: (kinds: readonly string[]) => readonly Job[]) => {
+    const own = meant === undefined ? kinds : kinds.filter((kind) => meant.includes(kind))
+    return own.length === 0 ? [] : jobsOf(own)
+  }
+  return [
+    ...read(ACTIVE_KINDS, (kinds) => store.active().filter(({ state }) => kinds.includes(state.kind))),
+    ...read(['queued', 'held'], (kinds) => store.list(kinds, MOST)),
+    ...read(FINAL_KINDS, (kinds) => store.listWhole(kinds, MOST_JOBS).found),
+  ].map(({ id, state, spec }) => [`${start}${id}`, `${state.kind}: ${spec.name ?? ''}`] as const)
 })
 
 /** Launchers, and the rows of hosts.yaml. */

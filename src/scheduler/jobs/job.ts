@@ -199,7 +199,7 @@ export type Job = {
 }
 
 export const FINAL_KINDS: readonly FinalKind[] = ['done', 'failed', 'timed-out', 'lost', 'cancelled']
-const ACTIVE_KINDS = ['starting', 'pending', 'running', 'ending'] as const
+export const ACTIVE_KINDS = ['starting', 'pending', 'running', 'ending'] as const
 export const UNFINISHED_KINDS = ['held', 'queued', ...ACTIVE_KINDS] as const
 
 /** The states of the jobs that each change is meant for. */

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readBashLine } from '../../../../src/cli/completion/shells.ts'
+import { JobStore } from '../../../../src/scheduler/jobs/store.ts'
+import { applyEvent } from '../../../support/apply-event.ts'
 import { runMuster } from '../../../support/run-muster.ts'
 
 const HOSTS = `
@@ -178,7 +180,21 @@ describe('jobs and studies', () => {
     expect(await offered('job', 'retry', '')).toBe('words: 2')
     expect(await offered('job', 'requeue', '')).toBe('words:')
     expect(await offered('job', 'wait', '')).toBe('words: 3 1')
-    expect(await offered('job', 'show', '')).toBe('words: 3 2 1')
+    expect(await offered('job', 'show', '')).toBe('words: 3 1 2')
+  })
+
+  it('are all that run or wait, however old, and the last to end', async () => {
+    await runMuster(['job', 'submit', '--array', '1-60', '--', 'true'], { directory })
+    await runMuster(['job', 'hold', '2'], { directory })
+    {
+      using store = new JobStore(join(directory, '.local', 'state', 'muster', 'jobs', 'default.db'))
+      applyEvent(store, 1, { kind: 'placed', places: [{ host: 'm8', devices: [] }] }, 1)
+      for (let id = 60; id >= 4; id -= 1) applyEvent(store, id, { kind: 'stop', reason: 'cancelled' }, 100 - id)
+    }
+    for (const verb of ['show', 'logs', 'ranks']) {
+      const [, ...found] = (await offered('job', verb, '')).split(' ')
+      expect(found).toEqual(['1', '3', '2', ...Array.from({ length: 50 }, (_, index) => String(53 - index))])
+    }
   })
 
   it('do not create a queue', async () => {
