@@ -17,6 +17,8 @@ export type ReadWords = {
   readonly areOptionsOver: boolean
   /** Index of the first word of the user's command, if no `--` is before it: as with ssh, all that follows belongs to it. */
   readonly commandAt?: number | undefined
+  /** Index of the first operand of the verb that a group has for words which name none of its verbs. */
+  readonly defaultAt?: number | undefined
 }
 
 export const isOption = (word: string): boolean => word.startsWith('-') && word !== '-'
@@ -30,6 +32,7 @@ export async function readWords(tree: VerbTree, words: readonly string[]): Promi
   let pending: Option | undefined
   let hosts: string | undefined
   let commandAt: number | undefined
+  let defaultAt: number | undefined
 
   const take = (option: Option, value: string): void => {
     if (option.long === '--hosts') hosts = value
@@ -55,7 +58,9 @@ export async function readWords(tree: VerbTree, words: readonly string[]): Promi
     }
   }
   const readOperand = async (index: number): Promise<void> => {
-    command = tree.defaultBelow(command) ?? command
+    const below = tree.defaultBelow(command)
+    if (below !== undefined) defaultAt = index
+    command = below ?? command
     await tree.load(command)
     const argument = command.registeredArguments[operands]
     if (argument !== undefined && isCommand(argument) && !areOptionsOver) {
@@ -77,5 +82,5 @@ export async function readWords(tree: VerbTree, words: readonly string[]): Promi
     else if (word === 'help' && command.commands.length > 0) isHelp = true
     else await readOperand(index)
   }
-  return { command, operands, pending, hosts, isHelp, areOptionsOver, commandAt }
+  return { command, operands, pending, hosts, isHelp, areOptionsOver, commandAt, defaultAt }
 }

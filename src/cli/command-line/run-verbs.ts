@@ -92,8 +92,12 @@ export async function runVerb(
       await refuseMistypedVerb(args, verbs, context)
       await tree.load(program)
     }
-    const { commandAt } = Object.hasOwn(verbs, first) ? await readWords(tree, args) : {}
-    const words = commandAt === undefined ? args : args.toSpliced(commandAt, 0, '--')
+    const read = Object.hasOwn(verbs, first) ? await readWords(tree, args) : undefined
+    const { commandAt, defaultAt } = read ?? {}
+    const named = commandAt === undefined ? args : args.toSpliced(commandAt, 0, '--')
+    // Of a verb that is not named, Commander would show the help of its group.
+    const words =
+      read === undefined || defaultAt === undefined ? named : named.toSpliced(defaultAt, 0, read.command.name())
     await program.parseAsync(splitJsonFields(words), { from: 'user' })
     if (isUnread()) return EXIT.ok
     if (!limit.isOver || exitCode !== EXIT.interrupted) return exitCode

@@ -9,12 +9,13 @@ import { clip } from '../../base/text-width.ts'
 import { HOST, lastOperand, operandsOf } from '../../inventory/complete-host-set.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import { findHostsFile, loadInventory } from '../../inventory/load-inventory.ts'
-import { ACTIVE_KINDS, CHANGED_KINDS, FINAL_KINDS, type Job } from '../../scheduler/jobs/job.ts'
+import { CHANGED_KINDS } from '../../scheduler/jobs/job.ts'
 import type { JobStore } from '../../scheduler/jobs/store.ts'
 import { environmentValue } from '../command-line/options.ts'
 import type { VerbTree } from '../command-line/tree.ts'
 import { type CliContext, EXIT } from '../command-line/verb.ts'
 import { inventorySource } from '../connect/endpoints.ts'
+import { jobsToName } from '../job/jobs-to-name.ts'
 import { positionOf, type Wanted } from './position.ts'
 import { readBashLine } from './shells.ts'
 
@@ -22,8 +23,7 @@ type Candidate = readonly [word: string, about: string]
 type Candidates = { readonly kind: 'words' | 'open' | 'files'; readonly found: readonly Candidate[] }
 
 const MOST = 1_000
-/** Jobs that have ended, and studies. */
-const MOST_JOBS = 50
+const MOST_STUDIES = 50
 const LONGEST_ABOUT = 70
 /** The shell puts a candidate into the command line, so it may have no character that the shell acts on, except the operators of a host set. */
 const SAFE = /^[\p{L}\p{N}\p{M}_@%+=:,./^!&(-]+$/u
@@ -132,31 +132,24 @@ const KINDS: Readonly<Record<string, readonly string[]>> = { ...CHANGED_KINDS, w
 
 const jobs = fromQueue((store, typed, verb) => {
   const start = typed.slice(0, typed.lastIndexOf(',') + 1)
-  const meant = KINDS[verb]
-  const read = (kinds: readonly string[], jobsOf: (kinds: readonly string[]) => readonly Job[]) => {
-    const own = meant === undefined ? kinds : kinds.filter((kind) => meant.includes(kind))
-    return own.length === 0 ? [] : jobsOf(own)
-  }
-  return [
-    ...read(ACTIVE_KINDS, (kinds) => store.active().filter(({ state }) => kinds.includes(state.kind))),
-    ...read(['queued', 'held'], (kinds) => store.list(kinds, MOST)),
-    ...read(FINAL_KINDS, (kinds) => store.listWhole(kinds, MOST_JOBS).found),
-  ].map(({ id, state, spec }) => [`${start}${id}`, `${state.kind}: ${spec.name ?? ''}`] as const)
+  return jobsToName(store, KINDS[verb]).map(
+    ({ id, state, spec }) => [`${start}${id}`, `${state.kind}: ${spec.name ?? ''}`] as const,
+  )
 })
 
-/** Launchers, and the rows of hosts.yaml. */
-const launchers: Value = async (_typed, { hosts }, context) => {
-  const { LAUNCHERS } = await import('../../scheduler/launch/launchers.ts')
+/** Launchers in hosts.yaml. */
+const rows: Value = async (_typed, { hosts }, context) => {
   const { section } = await import('../../scheduler/launch/rows.ts')
   const source = inventorySource(hosts === undefined ? {} : { hosts }, context)
-  const rows = findHostsFile(source) === undefined ? undefined : sectionOf(await loadInventory(source), section)
-  return {
-    kind: 'words',
-    found: [
-      ...LAUNCHERS.map(({ name }) => [name, 'launcher'] as const),
-      ...Array.from(rows?.keys() ?? [], (name) => [name, 'row of hosts.yaml'] as const),
-    ],
-  }
+  const found = findHostsFile(source) === undefined ? undefined : sectionOf(await loadInventory(source), section)
+  return { kind: 'words', found: Array.from(found?.keys() ?? [], (name) => [name, 'row of hosts.yaml'] as const) }
+}
+
+/** Muster's own, and those in hosts.yaml. */
+const launchers: Value = async (...asked) => {
+  const { LAUNCHERS } = await import('../../scheduler/launch/launchers.ts')
+  const { found } = await rows(...asked)
+  return { kind: 'words', found: [...LAUNCHERS.map(({ name }) => [name, 'launcher'] as const), ...found] }
 }
 
 const VALUES: Readonly<Record<string, Value>> = {
@@ -171,7 +164,8 @@ const VALUES: Readonly<Record<string, Value>> = {
   id: jobs,
   ids: jobs,
   kind: launchers,
-  study: fromQueue((store) => store.studies.list(MOST_JOBS).map(({ name, state }) => [name, state.kind])),
+  row: rows,
+  study: fromQueue((store) => store.studies.list(MOST_STUDIES).map(({ name, state }) => [name, state.kind])),
   areas: async () => {
     const { AREAS } = await import('../bring-up/areas.ts')
     return { kind: 'words', found: AREAS.map(({ name, summary }) => [name, summary]) }

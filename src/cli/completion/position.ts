@@ -43,7 +43,9 @@ export async function positionOf(tree: VerbTree, words: readonly string[]): Prom
     const isValue = before !== undefined && option !== undefined
     return found([isValue ? wantedOf(option, word, before) : { kind: 'options', options }])
   }
-  const argument = isHelp ? undefined : argumentAt(command, operands)
+  const below = operands === 0 ? tree.defaultBelow(command) : undefined
+  if (below !== undefined) await tree.load(below)
+  const argument = isHelp ? undefined : argumentAt(below ?? command, operands)
   return found([
     ...(operands === 0 && command.commands.length > 0 && !areOptionsOver ? [{ kind: 'verbs' } as const] : []),
     ...(argument === undefined ? [] : [wantedBy(argument.name(), argument.argChoices)]),

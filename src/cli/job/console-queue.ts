@@ -36,6 +36,7 @@ import {
   LOG_IS_OTHER,
   type QueueChanges,
   type QueueStatus,
+  type SubmitWords,
 } from '../../ui/jobs/queue-view.ts'
 import type { StudyReading } from '../../ui/jobs/study-view.ts'
 import { enginePicture } from '../../ui/packing/engine-picture.ts'
@@ -77,8 +78,8 @@ export interface ConsoleQueue extends Disposable {
   clusters(hosts: OpsHosts): readonly ClusterSource[]
   /** As `log` of an engine. */
   readLog(log: EngineLog, hosts: OpsHosts, signal: AbortSignal): Promise<Uint8Array | string>
-  /** As `typedOptions`. */
-  submitOptions(): Promise<readonly string[]>
+  /** As `typedWords`. */
+  submitWords(): Promise<SubmitWords>
   /** As `submitTyped`. */
   submit(text: string): Promise<readonly string[]>
 }
@@ -312,7 +313,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
       const piece = { fromByte: -LOG_BYTES, mostBytes: LOG_BYTES }
       return (await read?.(piece, hosts, signal)) ?? 'hosts.yaml no longer declares its engine'
     },
-    submitOptions: async () => (await import('./submit-typed.ts')).typedOptions(),
+    submitWords: async () => (await import('./submit-typed.ts')).typedWords(queue),
     async submit(text) {
       const said = await (await import('./submit-typed.ts')).submitTyped(text, queue, context)
       seen = ''

@@ -4,8 +4,11 @@ import { Command } from 'commander'
 import { MusterError } from '../../base/errors.ts'
 import { printableLines } from '../../base/printable.ts'
 import { splitWords } from '../../scheduler/plans/read-command.ts'
+import { valuesOf } from '../command-line/options.ts'
 import { readOptions } from '../command-line/read-options.ts'
 import type { CliContext } from '../command-line/verb.ts'
+import { launcherNames } from '../launch/launch-options.ts'
+import { jobsToName } from './jobs-to-name.ts'
 import type { OpenQueue } from './open-queue.ts'
 import { checkRoom, prepareJob, type SubmitOptions, submit, submitter } from './submit.ts'
 
@@ -21,12 +24,24 @@ function commandIn(text: string): string {
 /** Options of `muster job submit` that print something, or read a file line by line. */
 const OF_SHELLS = { from: '--from', dryRun: '--dry-run', as: '--as', json: '--json' } as const
 
-/** Those that can be typed: `--gpu`. */
-export function typedOptions(): readonly string[] {
+/** Those that can be typed, and what is known of their values. */
+export function typedWords({ store, inventory }: OpenQueue) {
   const command = new Command()
   submit.define?.(command)
   const refused = new Set<string>(Object.values(OF_SHELLS))
-  return command.options.flatMap(({ long, hidden }) => (long == null || hidden || refused.has(long) ? [] : [long]))
+  const own = command.options.filter(({ long, hidden }) => long != null && !hidden && !refused.has(long))
+  const values = own.flatMap((option) => {
+    const words = valuesOf(option)
+    return words === undefined ? [] : [[option.long ?? '', words] as const]
+  })
+  return {
+    options: own.map(({ long }) => long ?? ''),
+    values: {
+      ...Object.fromEntries(values),
+      '--launch': launcherNames(inventory),
+      '--after': jobsToName(store).map(({ id }) => String(id)),
+    },
+  }
 }
 
 /**

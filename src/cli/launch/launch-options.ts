@@ -43,12 +43,18 @@ export function withLaunchOptions(command: Command, launchers: readonly Launcher
   return command
 }
 
+/** Muster's own launchers, and those in hosts.yaml. */
+export const launcherNames = (inventory: Inventory): readonly string[] => [
+  ...LAUNCHERS.map(({ name }) => name),
+  ...(sectionOf(inventory, rowsSection)?.keys() ?? []),
+]
+
 /** @throws MusterError 'usage' for an unknown launcher. */
 export function findLauncher(kind: string, inventory: Inventory): Launcher {
   const rows = sectionOf(inventory, rowsSection)
   const launcher = launcherOf({ kind, row: rows?.get(kind) })
   if (launcher !== undefined) return launcher
-  const names = [...LAUNCHERS.map(({ name }) => name), ...(rows?.keys() ?? [])]
+  const names = launcherNames(inventory)
   throw new MusterError('usage', `unknown launcher: ${printable(kind)}${didYouMean(kind, names)}`, {
     hint: `Launchers: ${names.join(', ')}.`,
   })

@@ -91,7 +91,7 @@ export const ROW = rowLauncher('row', { command: [], per: 'bundle', ports: 0, en
 export const row: VerbCode = {
   define: (command) =>
     withLaunchVerb(
-      withLaunchOptions(command, [ROW]).argument('[name]', 'name of the row').argument('[command...]', COMMAND_WORDS),
+      withLaunchOptions(command, [ROW]).argument('[row]', 'name of the row').argument('[command...]', COMMAND_WORDS),
     ),
   help: `
 Examples:

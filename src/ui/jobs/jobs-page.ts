@@ -67,6 +67,7 @@ import {
   type QueueChanges,
   type QueueStatus,
   type QueueView,
+  type SubmitWords,
   undrivenWords,
 } from './queue-view.ts'
 import { LogTail, type QueueWatch } from './queue-watch.ts'
@@ -154,7 +155,7 @@ export class JobsPage implements Page {
   readonly #life = new AbortController()
   #isDisposed = false
   /** For Tab; empty until they were read. */
-  #submitOptions: readonly string[] = []
+  #submitWords: SubmitWords = { options: [], values: {} }
   /** A question that is being prepared. */
   #asking: object | undefined
 
@@ -610,13 +611,13 @@ export class JobsPage implements Page {
         ? linesInState(this.#view).length > 0
           ? `No row is shown: Esc clears the filter${this.#view.filter === 'all' ? '' : ', and Esc again shows all states'}.`
           : 'No row is shown: Esc shows all states.'
-        : this.#submitWords
+        : this.#howToSubmit
     return documentOf(wrapRows(line === undefined ? empty : '', columns, ' ', style))
   }
 
   #openSubmit(): void {
     void this.#attempt(async () => {
-      this.#submitOptions = await this.#jobs.submitOptions()
+      this.#submitWords = await this.#jobs.submitWords()
     })
     this.#context.openDialog(
       promptDialog({
@@ -628,7 +629,7 @@ export class JobsPage implements Page {
           { text: 'python train.py          --gpu 1 --name fit -- python train.py | tee log', tone: 'muted' },
           { text: `Options are those of: ${commandLineOf(this.#view.status, 'job submit --help')}`, tone: 'muted' },
         ],
-        complete: (text) => completeSubmit(text, this.#submitOptions),
+        complete: (text) => completeSubmit(text, this.#submitWords),
         staysOpen: true,
         onSubmit: (text) => this.#submit(text),
       }),
@@ -652,7 +653,7 @@ export class JobsPage implements Page {
     return isDeepStrictEqual(read.lines, log.lines) ? { ...read, lines: log.lines } : { ...log, hasMore: true }
   }
 
-  get #submitWords(): string {
+  get #howToSubmit(): string {
     const { status } = this.#view
     return `n submits a job, or ${status?.commandsWork ?? 'in a shell'}: ${commandLineOf(status, 'job submit')} -- COMMAND`
   }

@@ -302,6 +302,12 @@ export const pictureAt = ({ pictures }: QueueView, place: string): EnginePicture
 /** Several users, or namespaces, may each have a job of one name. */
 export const clusterJobKey = ({ id, user }: Pick<ClusterJob, 'id' | 'user'>): string => `${user}/${id}`
 
+/** `options`: `--gpu`; `values`: by option. */
+export type SubmitWords = {
+  readonly options: readonly string[]
+  readonly values: Readonly<Record<string, readonly string[]>>
+}
+
 export interface JobsPort {
   /**
    * `shown`: the submission that a page shows, however old it is. Undefined: nothing has changed since the last call. Rejects when
@@ -321,8 +327,8 @@ export interface JobsPort {
   clusters(): Promise<readonly ClusterSource[]>
   /** The end of what it printed; a string: why that cannot be read. */
   readLog(log: EngineLog, signal: AbortSignal): Promise<Uint8Array | string>
-  /** What Tab completes there: `--gpu`. */
-  submitOptions(): Promise<readonly string[]>
+  /** What Tab completes there. */
+  submitWords(): Promise<SubmitWords>
   /**
    * `text`: a command, or options of `muster job submit`, `--` and a command. Returns what was submitted, in a sentence, and what there
    * is to know about it, in others. Rejects with what is wrong with it.

@@ -80,9 +80,13 @@ it('tells what there is to know about it', async () => {
 })
 
 it('names its options for Tab', async () => {
-  const options = await queue.submitOptions()
+  const { options, values } = await queue.submitWords()
   expect(options).toEqual(expect.arrayContaining(['--gpu', '--name', '--on', '--array']))
   for (const name of ['--from', '--dry-run', '--as']) expect(options).not.toContain(name)
+  await queue.submit('true')
+  const [job] = queue.read()?.groups ?? []
+  expect((await queue.submitWords()).values['--after']).toEqual([String(job?.first)])
+  expect(values).toMatchObject({ '--launch': expect.arrayContaining(['mpi']), '--strategy': expect.any(Array) })
 })
 
 it.each([

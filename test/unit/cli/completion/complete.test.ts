@@ -78,6 +78,8 @@ describe('options', () => {
     writeFileSync(join(directory, 'hosts.yaml'), `${HOSTS}\nlaunchers: { tune: { command: [tune] } }\n`)
     expect(await offered('job', 'submit', '--launch=t')).toBe('words: --launch=torchrun --launch=tf --launch=tune')
     expect(await offered('launch', 'check', 'tu')).toBe('words: tune')
+    expect(await offered('launch', 't')).toBe('words: torchrun tf tune')
+    expect(await offered('launch', 'row', '')).toBe('words: tune')
     rmSync(join(directory, 'hosts.yaml'))
     expect(await offered('job', 'submit', '--launch', 'mp')).toBe('words: mpi')
     expect(await offered('study', 'create', 's', '--method', 't')).toBe('words: tpe')

@@ -11,6 +11,7 @@ import type {
   JobsPort,
   QueueChanges,
   QueueStatus,
+  SubmitWords,
 } from '../../../../src/ui/jobs/queue-view.ts'
 import type { StudyChange, StudyReading } from '../../../../src/ui/jobs/study-view.ts'
 import type { TryOut, WhatIf } from '../../../../src/ui/packing/what-if.ts'
@@ -141,7 +142,7 @@ export class FakeQueue implements JobsPort {
   /** Why nothing can be submitted. */
   refusal: string | undefined
 
-  submitOptions = async (): Promise<readonly string[]> => ['--gpu', '--gang', '--on']
+  submitWords = async (): Promise<SubmitWords> => ({ options: ['--gpu', '--gang', '--on'], values: {} })
 
   async submit(text: string): Promise<readonly string[]> {
     if (this.refusal !== undefined) throw new MusterError('usage', this.refusal)
