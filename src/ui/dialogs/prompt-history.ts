@@ -12,6 +12,7 @@ const MOST_ENTRIES = 200
 const MOST_TEXT = 2_000
 /** The file is rewritten when it has more lines. */
 const MOST_LINES = 2_000
+const MOST_OWED = 100_000
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 
 type Entry = { readonly prompt: string; readonly text: string }
@@ -20,6 +21,8 @@ export class PromptHistory {
   readonly #path: string | undefined
   #entries: Entry[] | undefined
   #canWrite = true
+  /** What could not be written, as on a full disk: it goes before the next line. */
+  #owed = ''
 
   /** `path` undefined: nothing is kept on disk. */
   constructor(path?: string) {
@@ -70,12 +73,15 @@ export class PromptHistory {
   #append(entry: Entry): void {
     const path = this.#path
     if (path === undefined || !this.#canWrite) return
+    const text = this.#owed + lineOf(entry)
     try {
       makeOwnDirectories(dirname(path))
-      appendFileSync(path, lineOf(entry), { mode: 0o600 })
+      appendFileSync(path, text, { mode: 0o600 })
+      this.#owed = ''
       chmodSync(path, 0o600)
     } catch {
-      this.#canWrite = false
+      // A part of a line may be there.
+      if (text.length < MOST_OWED) this.#owed = `\n${text.trimStart()}`
     }
   }
 }

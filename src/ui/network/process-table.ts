@@ -110,7 +110,7 @@ export function processTable(
       ? ` ${clip(text, room - 1)}`
       : title === 'USER'
         ? ` ${padEnd(clip(text, width - 1), width - 1)}`
-        : text.padStart(width)
+        : ` ${clip(text, width - 1)}`.padStart(width)
   const heading = shown.map((column): Row[number] => {
     const title = `${column.title}${sortMark(view, column)}`
     return { text: cell(column, title, columns), style: boldStyle(title === column.title ? theme.muted : theme.accent) }

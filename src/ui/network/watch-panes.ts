@@ -1,5 +1,6 @@
 /** The watched hosts as panes: the table with charts where they fit, or one host with all its charts. Pure. */
 import { formatBytes } from '../../base/format-bytes.ts'
+import { printable } from '../../base/printable.ts'
 import { textWidth } from '../../base/text-width.ts'
 import { ageText } from '../../base/time-text.ts'
 import type { WatchedProcesses } from '../../ops/net/watch/processes.ts'
@@ -177,7 +178,7 @@ function infoRows(
   { columns, gpuRows, isLow }: InfoRoom,
   theme: Theme,
 ): readonly Row[] {
-  const row = (...parts: readonly (string | undefined)[]): Row => [
+  const row = (...parts: Line): Row => [
     { text: parts.filter((part) => part !== undefined).join(BETWEEN), style: styleOf(theme.text) },
   ]
   const failure: Row[] = trouble === undefined ? [] : [[{ text: trouble, style: styleOf(theme.danger) }]]
@@ -218,12 +219,14 @@ function infoRows(
 type Line = readonly (string | undefined)[]
 
 /** A line for each GPU, or if these are too many, several in a line. */
-function gpuLines(gpus: Sample['gpus'], columns: number, most: number): readonly Line[] {
+function gpuLines(sampled: Sample['gpus'], columns: number, most: number): readonly Line[] {
+  // Its width counts as it is shown.
+  const gpus = sampled.map((gpu) => ({ ...gpu, name: printable(gpu.name) }))
   if (gpus.length <= most) return gpus.map(gpuLine)
   const [name, ...others] = new Set(gpus.map((gpu) => gpu.name))
   const title = `${gpus.length} GPUs${others.length === 0 ? ` ${name}` : ''}`
   const cells = gpus.map(({ id, busy, usedBytes }) =>
-    [`${id}:`, busy === undefined ? '' : percentOf(busy), usedBytes === undefined ? '' : shortMemory(usedBytes)]
+    [`${id}:`, busy === undefined ? '–' : percentOf(busy), usedBytes === undefined ? '' : shortMemory(usedBytes)]
       .filter(Boolean)
       .join(' '),
   )

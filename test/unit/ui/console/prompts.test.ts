@@ -110,6 +110,19 @@ describe('the history of a prompt', () => {
     history.add('host-set', 'x'.repeat(100_000))
     expect(statSync(path).size).toBeLessThan(20_000)
   })
+
+  it('writes what it could not write, once it can', () => {
+    const inTheWay = join(directory, 'later')
+    writeFileSync(inTheWay, '')
+    const late = join(inTheWay, 'history')
+    const history = new PromptHistory(late)
+    history.add('host-set', 'm1')
+    history.add('host-set', 'm2')
+    rmSync(inTheWay)
+    history.add('host-set', 'm3')
+    history.add('host-set', 'm4')
+    expect(new PromptHistory(late).of('host-set')).toEqual(['m4', 'm3', 'm2', 'm1'])
+  })
 })
 
 describe('Tab in a prompt', () => {

@@ -187,10 +187,10 @@ describe('the page of a host with many GPUs', () => {
   const processes = Array.from({ length: 50 }, (_, pid) => ({
     ...{ pid, state: 'R', threads: 1, command: 'train', memoryBytes: 1e9 },
   }))
-  const page = (count: number, width: number, height: number, name = (_: number): string => 'A100') => {
+  const page = (count: number, width: number, height: number, name = (_: number): string => 'A100', use = {}) => {
     const gpus = Array.from({ length: count }, (_, id) => ({ ...gpu, id: String(id), name: name(id) }))
     const view = { ...FIRST_VIEW, selected: 'm1', isDetailed: true }
-    const last = { atMs: 200_000, processes, isCut: false }
+    const last = { atMs: 200_000, processes: processes.map((each) => ({ ...each, ...use })), isCut: false }
     const watched = { ...look(width, height), processes: { host: 'm1', last } }
     const lines = textOf(watchPanes([host('m1', { gpus })], view, watched).at(-1) as PaneView)
     for (const line of lines) expect(textWidth(line)).toBeLessThanOrEqual(width - 2)
@@ -216,6 +216,22 @@ describe('the page of a host with many GPUs', () => {
     expect(first).toMatch(new RegExp(`^${count} GPUs A100 · 0: 70% 1 · 1: 70% 1 · `))
     expect([first, ...rest].join(' · ').match(/\b\d+: 70% 1/g)).toHaveLength(count)
     expect(shown.filter((line) => / train$/.test(line)).length).toBeGreaterThan(5)
+  })
+
+  it('shows control characters of a name as elsewhere, and all GPUs beside it', () => {
+    const name = (id: number) => `\u001b[31m${'B'.repeat(10)}\r${id}`
+    expect(page(2, 80, 22, name)[1]).toBe('GPU 0 \\x1b[31mBBBBBBBBBB\\x0d0 · 70% · 1 B of 2 B · 90 °C')
+    const lines = page(8, 80, 22, () => name(0))
+      .slice(1, 4)
+      .join(' · ')
+    expect(lines).toMatch(/^8 GPUs \\x1b\[31mB{10}\\x0d0 · 0: 70% 1 · /)
+    expect(lines.match(/\b\d+: 70% 1/g)).toHaveLength(8)
+  })
+
+  it('keeps the columns of its processes apart, whatever a host says', () => {
+    const use = { gpu: 1, gpuBytes: 1e18, readBytes: 1e18, writtenBytes: 1e18 }
+    const row = page(2, 120, 38, undefined, use).find((line) => line.endsWith(' train')) ?? ''
+    expect(row.trim().split(/ +/)).toHaveLength(7)
   })
 
   it('says how many do not fit', () => {
