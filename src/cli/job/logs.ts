@@ -22,6 +22,7 @@ import {
   findRank,
   hostsWithoutFiles,
   indented,
+  numbersThere,
   OutputTail,
   placeWords,
   printAll,
@@ -169,6 +170,10 @@ async function printOne(
   const wanted = options.bundle ?? rank
   const places = 'places' in job.state ? job.state.places : undefined
   const place = places?.[isOnHosts && !isWrapped ? wanted : 0]
+  if (isOnHosts && !isWrapped && wanted >= spec.bundles) {
+    const noun = options.bundle === undefined ? 'rank' : 'bundle'
+    throw new MusterError('usage', `job ${id} has no ${noun} ${wanted}: ${numbersThere(noun, spec.bundles)}`)
+  }
   if (place === undefined)
     throw new MusterError('usage', `job ${id} is ${job.state.kind}: bundle ${wanted} has no output`)
   using engines = await openEngines(queue.inventory, context)

@@ -459,3 +459,7 @@ export class RankOutput {
     return reads.some((read) => read.status === 'fulfilled' && read.value)
   }
 }
+
+/** `there are ranks 0-3`. */
+export const numbersThere = (noun: 'rank' | 'bundle', count: number): string =>
+  count === 1 ? `the only ${noun} is 0` : `there are ${noun}s 0-${count - 1}`

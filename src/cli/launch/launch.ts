@@ -30,6 +30,7 @@ import {
   claimText,
   findPlaces,
   launcherPlace,
+  numbersThere,
   OutputTail,
   placeWords,
   RankOutput,
@@ -153,8 +154,7 @@ async function launch(words: readonly string[], options: LaunchVerbOptions, cont
 function checkFollowed(spec: JobSpec, rank: number): void {
   const { count } = rankBounds(spec, spec.bundles)
   if (rank < count) return
-  const ranks = count === 1 ? 'the only rank is 0' : `there are ranks 0-${count - 1}`
-  throw new MusterError('usage', `cannot follow rank ${rank}: ${ranks}`)
+  throw new MusterError('usage', `cannot follow rank ${rank}: ${numbersThere('rank', count)}`)
 }
 
 /** Runs the scheduler until the signal, or stands by while another one runs. `say`: prints what went wrong. */

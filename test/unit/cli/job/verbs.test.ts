@@ -190,6 +190,14 @@ describe('muster job', () => {
     expect((await job(['list'])).output).toMatch(/^no jobs;/)
   })
 
+  test('logs names the ranks that there are for one that the job will not have', async () => {
+    await job(['submit', '--bundles', '4', '--', 'true'])
+    const said = async (...options: string[]) => (await job(['logs', '1', ...options])).messages
+    expect(await said('--rank', '7')).toBe('muster: job 1 has no rank 7: there are ranks 0-3\n')
+    expect(await said('--bundle', '4')).toBe('muster: job 1 has no bundle 4: there are bundles 0-3\n')
+    expect(await said('--rank', '3')).toBe('muster: job 1 is queued: bundle 3 has no output\n')
+  })
+
   test('refuses several commands for a launcher that can only start one, and takes them for one that runs a line', async () => {
     const launchers = 'launchers: { plain: { command: [env], per: host }, alone: { env: { A: b } } }\n'
     writeFileSync(join(directory, 'hosts.yaml'), `cluster: lab\nhosts: { here: { transport: local } }\n${launchers}`)
