@@ -25,7 +25,7 @@ export type PasteOptions = {
   readonly text: string
   /** It was written here, not pasted. */
   readonly isComposed: boolean
-  /** Hosts ask for a password, so it may be one: it is not shown, and not kept. */
+  /** Hosts ask for something that may be a password: it is not shown, and not kept. */
   readonly isSecret?: boolean
   /** When it was opened. */
   readonly hosts: readonly string[]
@@ -177,7 +177,9 @@ export const pasteDialog =
           ...(lost.length > 0
             ? [{ text: `not to ${foldHostSet(lost)}: lost since this was opened`, tone: 'warning' } as const]
             : []),
-          ...(isSecret ? [{ text: 'Not shown: a host asks for a password.', tone: 'warning' } as const] : []),
+          ...(isSecret
+            ? [{ text: 'Not shown: it may be a password that a host asks for.', tone: 'warning' } as const]
+            : []),
           ...(isDeleting ? [{ text: 'Ctrl-x again deletes the text', tone: 'warning' } as const] : []),
           ...(others > 0
             ? [{ text: `${counted(others, 'other text')} kept: Ctrl-o shows it`, tone: 'muted' } as const]

@@ -2,7 +2,7 @@
 import { ASCII } from '../../base/text-width.ts'
 
 const PASSWORD =
-  'pa(?:ss|ß)(?:wor[dt]|phrase|code|wd)|kennwort|wachtwoord|mot de passe|contrase[ñn]a|\\bclave\\b|密码|口令'
+  'pa(?:ss|ß)(?:wor[dt]|[ -]?phrase|[ -]?code|wd)|kennwort|wachtwoord|mot de passe|contrase[ñn]a|\\bclave\\b|密码|口令'
 /** The end of a line that asks for what must not be shown. */
 const ASKS_SECRET = new RegExp(
   `(?:${PASSWORD}|\\bpin\\b|secret|token|\\botp\\b|verification code|credential)[^$#%]{0,80}[:>?：]\\s*$`,

@@ -547,16 +547,22 @@ describe('pastes', () => {
     expect(harness.console.state.notice?.text).toBe('Ctrl-s may stop what hosts show: Ctrl-q continues')
   })
 
-  test('of what may be a password are neither shown nor kept', async () => {
+  test.each([
+    'Password: ',
+    'Enter pass phrase for /tmp/k.pem:',
+    'pw: ',
+    'mdp : ',
+    'Código? ',
+  ])("of what may be a password are neither shown nor kept: '%s'", async (question) => {
     const harness = createConsoleHarness({ hosts: ['m1', 'm2'] })
-    for (const host of ['m1', 'm2']) await harness.print(host, 'Password: ')
+    for (const host of ['m1', 'm2']) await harness.print(host, question)
     const dots = '•'.repeat('S3cr3t'.length)
     harness.type(paste('S3cr3t\n'))
     expect(dialog(harness)?.lines.map(({ text }) => text)).toEqual([
       `1 │ ${dots}`,
       '2 │ ▏',
       'as if typed (no bracketed paste): a shell runs each line at once',
-      'Not shown: a host asks for a password.',
+      'Not shown: it may be a password that a host asks for.',
     ])
     harness.type('\x1b')
     expect(harness.console.state.notice?.text).toBe('not sent, and not kept: it may be a password')
