@@ -517,11 +517,11 @@ export class ConsoleApp implements PageContext, Disposable {
     return joined.map((host) => ({ host, reason: 'it got no keys when the hosts were named' }))
   }
 
-  /** What stands before its cursor asks for a password, or for something else that no line editor reads, which may be one. */
-  asksSecret(host: string): boolean {
-    const screen = this.views.screen(host)
-    const before = screen?.textBeforeCursor() ?? ''
-    return asksSecret(before) || (!this.isBracketed(host) && /[:?：？]\s*$/.test(before))
+  /** What stands before its cursor asks for: a password, or something else that no line editor reads, which may be one. */
+  asks(host: string): 'password' | 'something' | undefined {
+    const before = this.views.screen(host)?.textBeforeCursor() ?? ''
+    if (asksSecret(before)) return 'password'
+    return !this.isBracketed(host) && /[:?：？]\s*$/.test(before) ? 'something' : undefined
   }
 
   /** Its program asked for pastes in brackets. */

@@ -253,8 +253,10 @@ export function openPaste(app: ConsoleApp, draft = app.drafts.at(-1) ?? NEW_TEXT
   /** In place of the draft. */
   const kept = (text: string): readonly Draft[] => (text === '' ? [] : [{ ...draft, text }])
   const { isComposed, text: given } = draft
-  const asking = isComposed ? [] : hosts.filter((host) => app.asksSecret(host))
-  const isSecret = asking.length > 0 && (asking.length === hosts.length || isOneLine(given))
+  const asking = isComposed ? [] : hosts.filter((host) => app.asks(host) !== undefined)
+  const isSecret =
+    asking.some((host) => app.asks(host) === 'password') ||
+    (asking.length > 0 && (asking.length === hosts.length || isOneLine(given)))
   app.openDialog(
     pasteDialog({
       ...draft,

@@ -49,6 +49,8 @@ type Line = {
   settled: string | undefined
   /** Where the echo was found. */
   row: number
+  /** Some of it was echoed before Enter. */
+  wasSeen: boolean
   /** As a line editor has drawn it with the rest of a paste. */
   drawn: string | undefined
   /** A line editor has it, as part of a paste that it has drawn at least partly. */
@@ -61,7 +63,7 @@ type Line = {
 
 const newLine = (): Line => ({
   ...{ text: '', raw: '', plain: '', isEdited: false, isTabbed: false, isAsked: false },
-  ...{ echoed: undefined, settled: undefined, row: 0 },
+  ...{ echoed: undefined, settled: undefined, row: 0, wasSeen: false },
   ...{ drawn: undefined, isInEditor: false, isInterrupted: false, isRead: false },
 })
 
@@ -442,6 +444,7 @@ export class TypedLines {
       if (!isShown(line) && (this.#isEcho(line, shown) || (!this.isEntered && endsWithRest(line, screen)))) {
         line.echoed = line.plain
         line.row = screen.row
+        line.wasSeen ||= !this.isEntered
       }
       // A program that asks may still erase its row.
       const isOver = isEnd && (this.#isShell || !this.#isAtPrompt || line.plain.length < SHORTEST_SECRET)
@@ -504,10 +507,12 @@ export class TypedLines {
 
   /**
    * What is typed after a key that edits says little: a line editor takes some of it as commands, and may show another line. There
-   * a host that shows something at a prompt echoes, before Enter at any prompt, after it where a line editor reads.
+   * a host that shows something at a prompt echoes, before Enter at any prompt, after it where a line editor reads. Without a shell,
+   * a terminal echoes a line with its end: what goes on was printed by a program, as a prompt that begins with the same word.
    */
-  #isEcho({ plain, text, isEdited }: Line, shown: string): boolean {
-    if (plain.trim() !== '') return standsAtStart(plain.trim(), shown)
+  #isEcho({ plain, text, isEdited, wasSeen }: Line, shown: string): boolean {
+    const isWhole = this.isEntered && !this.#isShell && !wasSeen
+    if (plain.trim() !== '') return standsAtStart(plain.trim(), shown, isWhole)
     if (!isEdited) return false
     if (text.trim() === '') return true
     if (IS_MASK.test(shown)) return false
@@ -546,9 +551,11 @@ function plainText(bytes: Uint8Array): string {
   return text
 }
 
-function standsAtStart(text: string, shown: string): boolean {
+/** `isWhole`: nothing follows it, or only something at the right. */
+function standsAtStart(text: string, shown: string, isWhole = false): boolean {
   const at = shown.indexOf(text)
-  return at >= 0 && PROMPT.test(shown.slice(0, at))
+  if (at < 0 || !PROMPT.test(shown.slice(0, at))) return false
+  return !isWhole || /^(?: {2,}|$)/.test(shown.slice(at + text.length))
 }
 
 /** Whether what was typed since the last echo is left of the cursor: a shell may have replaced what is before it, or a program printed there. */

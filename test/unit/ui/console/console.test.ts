@@ -574,11 +574,14 @@ describe('pastes', () => {
     expect([harness.got('m1'), harness.got('m2')]).toEqual(['S3cr3t\r', 'S3cr3t\r'])
   })
 
-  test('of several lines are shown where only one host asks for a password', async () => {
+  test.each([
+    ['Password: ', '1 │ •••'],
+    ['Overwrite? ', '1 │ one'],
+  ])("of several lines, where one host of two asks '%s'", async (question, shown) => {
     const harness = createConsoleHarness({ hosts: ['m1', 'm2'] })
-    await harness.print('m1', 'Password: ')
+    await harness.print('m1', question)
     harness.type(paste('one\ntwo'))
-    expect(dialog(harness)?.lines[0]?.text).toBe('1 │ one')
+    expect(dialog(harness)?.lines[0]?.text).toBe(shown)
   })
 
   test('of several lines to one host are held only where its shell would run them at once', async () => {

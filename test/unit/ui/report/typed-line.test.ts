@@ -514,3 +514,32 @@ it('finds the same echoes in plain rows as in rows with sequences', () => {
     { numRuns: randomRuns(300) },
   )
 })
+
+describe('a line that was not echoed is hidden although the host then prints what begins with it', () => {
+  it.each([
+    ['the prompt', 'root', '\r\nroot@m1:~# '],
+    ['the prompt in pieces', 'root', '\r\nroot', '@m1:~# '],
+    ['a greeting', 'welcome', '\r\nwelcome back\r\n$ '],
+    ['the next command', 'pass', '\r\nroot@m1:~# ', 'passwd -S root\r\n'],
+  ])('%s', (_, password, ...printed) => {
+    const steps = printed.map((text) => ['<', text] as const)
+    expect(play('', [['>', `${password}\r`], ...steps])[0]).toBe(`hidden: ${password}`)
+  })
+
+  it('but an echo with its end is one, at once or before Enter', () => {
+    expect(
+      play('', [
+        ['>', 'make\r'],
+        ['<', 'make\r\nmake: nothing to do\r\n'],
+      ])[0],
+    ).toBe('echoed: make')
+    expect(
+      play('', [
+        ['>', 'make'],
+        ['<', 'make'],
+        ['>', '\r'],
+        ['<', ' …\r\n'],
+      ])[0],
+    ).toBe('echoed: make')
+  })
+})
