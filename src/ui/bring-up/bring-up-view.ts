@@ -168,6 +168,14 @@ export function notWorking({ statuses }: Pick<BringUpView, 'statuses'>, { order 
   )
 }
 
+/** `3 of 3 steps done`, `1 of 3 steps done, 2 failed or not started` */
+export function stepsText(steps: ChangeView['steps']): string {
+  const states = [...steps.values()]
+  const bad = states.filter((step) => isEnded(step) && !isOk(step)).length
+  const done = `${states.filter(isOk).length} of ${counted(states.length, 'step')} done`
+  return bad > 0 ? `${done}, ${bad} failed or not started` : done
+}
+
 /**
  * `3 of 3 steps done`, `1 of 3 steps done, 2 failed or not started`, `3 of 3 steps done; blocked on m8; not working: m9`,
  * `nothing to do`. `failed`: hosts that do not work.
@@ -176,18 +184,15 @@ export function changeEnd(
   { steps, plan, end }: ChangeView,
   failed: readonly string[] = [],
 ): { readonly text: string; readonly isWhole: boolean } {
-  const states = [...steps.values()]
-  const bad = states.filter(({ state }) => ['failed', 'skipped', 'cancelled'].includes(state.kind)).length
-  const done = `${states.filter(isOk).length} of ${counted(states.length, 'step')} done`
-  const all = bad > 0 ? `${done}, ${bad} failed or not started` : done
+  const all = stepsText(steps)
   const operations = plan?.operations ?? []
   const blocked = new Set(operations.flatMap(({ host, verdict }) => (verdict.kind === 'blocked' ? [host] : [])))
   const rest = [
     ...(blocked.size === 0 ? [] : [`blocked on ${foldHostSet([...blocked])}`]),
     ...(failed.length === 0 ? [] : [`not working: ${foldHostSet([...new Set(failed)])}`]),
   ]
-  const begin = states.length > 0 && end !== 'unchanged' ? all : rest.length === 0 ? 'nothing to do' : 'no change'
-  return { text: [begin, ...rest].join('; '), isWhole: bad + rest.length === 0 }
+  const begin = steps.size > 0 && end !== 'unchanged' ? all : rest.length === 0 ? 'nothing to do' : 'no change'
+  return { text: [begin, ...rest].join('; '), isWhole: rest.length === 0 && toneOf([...steps.values()]) !== 'bad' }
 }
 
 export const isChanging = (change: ChangeView | undefined): boolean => change !== undefined && change.phase !== 'ended'

@@ -27,9 +27,9 @@ import {
   countHosts,
   hasRows,
   isChanging,
-  isEnded,
   oldestFactMs,
   risksOf,
+  stepsText,
 } from './bring-up-view.ts'
 
 export type TableContext = RowContext & { readonly nowMs: number }
@@ -186,7 +186,6 @@ function checkText(view: BringUpView): string {
 
 export function phaseText({ phase, steps, isStopping }: ChangeView): string {
   if (isStopping) return 'stopping'
-  const ended = [...steps.values()].filter(isEnded).length
   switch (phase) {
     case 'check':
       return 'making the plan'
@@ -195,7 +194,7 @@ export function phaseText({ phase, steps, isStopping }: ChangeView): string {
     case 'lock':
       return 'locking the hosts'
     case 'apply':
-      return `${ended} of ${steps.size} steps done`
+      return stepsText(steps)
     case 'verify':
       return 'verifying'
     case 'ended':

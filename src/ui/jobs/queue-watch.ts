@@ -125,6 +125,7 @@ export class LogTail implements Disposable {
   readonly #onRead: (log: LogView | undefined) => void
   readonly #readEngineLog: ReadEngineLog | undefined
   #key = ''
+  #last: LogView | undefined
   #stop: (() => void) | undefined
 
   constructor(work: WorkPort, clock: Clock, onRead: (log: LogView | undefined) => void, readEngineLog?: ReadEngineLog) {
@@ -139,6 +140,7 @@ export class LogTail implements Disposable {
     const key = log === undefined ? '' : JSON.stringify(log)
     if (key !== this.#key) {
       this.#key = key
+      this.#last = undefined
       this.#stop?.()
       this.#onRead(undefined)
     }
@@ -153,7 +155,12 @@ export class LogTail implements Disposable {
       if (key !== this.#key) return
       const lines = text.split('\n')
       if (lines.at(-1) === '') lines.pop()
-      this.#onRead({ lines: lines.map(shownLine), trouble, isCut: isCut || text.length >= MOST_BYTES })
+      const read = { lines: lines.map(shownLine), trouble, isCut: isCut || text.length >= MOST_BYTES }
+      const isSilent = trouble !== undefined && lines.length === 0 && !Object.values(TROUBLES).includes(trouble)
+      // What a host printed before it fell silent is what matters now.
+      this.#last =
+        isSilent && this.#last !== undefined ? { ...this.#last, trouble: `${trouble}; this was read before` } : read
+      this.#onRead(this.#last)
     }
     const take = (more: string) => {
       if (text.length < MOST_BYTES) text += more

@@ -510,6 +510,7 @@ describe('the Bring-up tab', () => {
     clock.advance(100)
     expect(text()).toMatch(/✗ m2[\s\S]*✗ make a key failed: disk full[\s\S]*… m1/)
     expect(text()).toMatch(/m2 +✗ failed 0\/2/)
+    expect(text()).toContain('0 of 4 steps done, 1 failed or not started')
   })
 
   it('says in its footer what Enter does in the view of steps', async () => {

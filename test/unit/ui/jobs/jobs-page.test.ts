@@ -103,6 +103,9 @@ describe('the Jobs tab', () => {
       for (let turn = 0; turn < 5; turn++) await press('')
       expect(text()).toContain(shown)
     }
+    // What was read before it fell silent stays.
+    expect(text()).toContain('60%|xx\n a       b')
+    expect(text()).toContain('log: its login host is not open; this was read before')
   })
 
   it('shows the output of each rank of a gang that an engine runs', async () => {
