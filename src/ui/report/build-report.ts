@@ -1,7 +1,7 @@
 /** Makes a report of what was typed and printed: output as it looked, folded by equal text, without text that was typed without echo. */
 import { defined } from '../../base/defined.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
-import { createScreen } from '../../terminal/headless-screen.ts'
+import { createScreen, type Screen } from '../../terminal/headless-screen.ts'
 import { IS_PROMPT, SHORTEST_SECRET } from './asks-secret.ts'
 import {
   EDITOR_STARTS,
@@ -467,13 +467,34 @@ function promptAt(bytes: Buffer, { promptRows }: HostPart): number {
 }
 
 /** As the host's terminal showed it. */
-function linesOf(bytes: Buffer, { columns }: HostPart): readonly string[] {
+function linesOf(bytes: Buffer, { columns, typed }: HostPart): readonly string[] {
   const text = bytes.toString('latin1')
   const isFullScreen = entersFullScreen(text)
   const shown = Buffer.from(text.replace(CLEARS, ''), 'latin1')
   using screen = createScreen({ columns, rows: 24, historyLines: 4 * HALF_LINES, handlers: { onReply() {} } })
-  screen.parse(isFullScreen ? Buffer.concat([shown, Buffer.from('\x18\x1b[?1049l')]) : shown)
+  const edited = typed.lines[0]?.isEdited === true ? parseEdited(screen, shown) : 0
+  screen.parse(shown.subarray(edited))
+  if (isFullScreen) screen.parse(Buffer.from('\x18\x1b[?1049l'))
   return screen.allText()
+}
+
+/**
+ * The line up to its end, and how many bytes it has. Line editors move down with line feeds, at Enter as well. In a line that wraps,
+ * the terminal would take the row below for another line.
+ */
+function parseEdited(screen: Screen, bytes: Buffer): number {
+  const stops = bytes.indexOf(EDITOR_STOPS)
+  let from = 0
+  for (let at = bytes.indexOf('\n'); at >= 0 && (stops < 0 || at < stops); at = bytes.indexOf('\n', from)) {
+    screen.parse(bytes.subarray(from, at))
+    const row = screen.historyLines + screen.printPlace.row
+    const [, last] = screen.lineAround(row)
+    screen.parse(Buffer.from(row < last ? '\x1b[B' : '\n'))
+    from = at + 1
+    // Without marks, the line ends here.
+    if (stops < 0 && row >= last) break
+  }
+  return from
 }
 
 /** Without the prompt at the end; other text left of the cursor is a question, or half a line of output. */

@@ -14,8 +14,9 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(directory, { recursive: true }))
 
-function harness() {
-  const harness = createConsoleHarness({ hosts: ['m1', 'm2', 'm3'], environment: { XDG_STATE_HOME: directory } })
+function harness(size = { columns: 120, rows: 40 }) {
+  const environment = { XDG_STATE_HOME: directory }
+  const harness = createConsoleHarness({ hosts: ['m1', 'm2', 'm3'], environment, size })
   const { print, type, fleet } = harness
   const all = ['m1', 'm2', 'm3']
   const prompts = async () => {
@@ -1328,6 +1329,39 @@ it('has a recalled line as most hosts show it, and the line of a host that shows
   ])
   expect(markdown).toContain('**m1 (1)**\n\n```\n[line on this host: rm -rf /]\ndone\n```')
   expect(markdown).toContain('**m2 (1)**\n\n```\n[line on this host: echo m2]\ndone\n```')
+})
+
+it.each([
+  ['marks its prompts', '\x1b[?2004h', '\x1b[?2004l\r'],
+  ['does not mark its prompts', '', ''],
+])('has all rows of a line that was edited in an upper row, where a shell %s', async (_, starts, stops) => {
+  const { report, type, print } = harness({ columns: 80, rows: 24 })
+  const all = ['m1', 'm2', 'm3']
+  const each = async (text: string) => {
+    for (const host of all) await print(host, text)
+  }
+  const line = 'rm -rf /srv/data/2024 /srv/data/2025'
+  const prompt = `${starts}root@m1:~# `
+  await each(prompt)
+  type(`echo ${line}\r`)
+  await each(`echo ${line}\r\n${stops}${line}\r\n${prompt}`)
+  type('\x1b[A')
+  await each(`echo ${line}`)
+  type('\x01')
+  await each('\x1b[A\b\b\b')
+  type('\x05')
+  await each(`\r\n\r${'\x1b[C'.repeat(14)}`)
+  type('\x01')
+  await each('\x1b[A\b\b\b')
+  type('\x1bf')
+  await each('\x1b[C'.repeat(4))
+  for (const key of ' -n') type(key)
+  await each(`\x1b[C-n ${line}\x1b[A\x1b[C`)
+  type('\r')
+  await each(`\r\n\r\r\n${stops}${line}\r\n${prompt}`)
+  const { markdown } = await report()
+  expect(titlesOf(markdown)).toEqual([`\` echo ${line} \``, `\` echo -n ${line} \``])
+  expect(markdown.split(`**m\\[1-3\\] (3)**\n\n\`\`\`\n${line}\n\`\`\``)).toHaveLength(3)
 })
 
 describe('a line that was searched for with Ctrl-R', () => {
