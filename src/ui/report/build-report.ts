@@ -277,9 +277,9 @@ async function typedSection(
     shown.push({ host, ...result })
   }
   const typed = [...parts.values()].flatMap((part) => part.typed.lines)
-  // Keys that left no trace on any host, such as an arrow where there is no line to recall.
+  // Keys that left no trace on any host, such as an arrow where there is no line to recall, or a search that was given up.
   const isEmpty = shown.every(({ command, lines }) => lines.length === 0 && (command === '' || typed.length === 0))
-  if (isEmpty && typed.every(({ text }) => text === '')) return undefined
+  if (isEmpty && typed.every((line) => line.text === '' || (line.isEdited && isEchoed(line)))) return undefined
   const echoed = [...parts.values()].flatMap((part) => part.typed.lines[0] ?? []).filter(isEchoed)
   // Completed or recalled: only the hosts show the line, and one of them may lie.
   const isEdited = echoed.some((line) => line.isEdited)
@@ -487,12 +487,14 @@ function parseEdited(screen: Screen, bytes: Buffer): number {
   let from = 0
   for (let at = bytes.indexOf('\n'); at >= 0 && (stops < 0 || at < stops); at = bytes.indexOf('\n', from)) {
     screen.parse(bytes.subarray(from, at))
-    const row = screen.historyLines + screen.printPlace.row
-    const [, last] = screen.lineAround(row)
-    screen.parse(Buffer.from(row < last ? '\x1b[B' : '\n'))
+    const line = screen.historyLines + screen.printPlace.row
+    const [, last] = screen.lineAround(line)
+    const below = screen.textBetween({ line: line + 1, column: 0 }, { line: last, column: screen.columns - 1 })
+    const isInLine = line < last && below.trim() !== ''
+    screen.parse(Buffer.from(isInLine ? '\x1b[B' : '\n'))
     from = at + 1
     // Without marks, the line ends here.
-    if (stops < 0 && row >= last) break
+    if (stops < 0 && !isInLine) break
   }
   return from
 }

@@ -67,6 +67,8 @@ export class HostPart {
   promptRows: number
   /** The host has printed a line feed since Enter. */
   hasBegun = false
+  /** The host has printed something since Enter. */
+  hasAnswered = false
   /** The host has printed a line feed since the first key. */
   hasRows = false
   /** Of the echo of its paste, only the first line is kept. */
@@ -121,6 +123,7 @@ export class HostPart {
   }
 
   push(bytes: Uint8Array): void {
+    if (bytes.length > 0 && this.typed.isEntered) this.hasAnswered = true
     if (bytes.includes(LINE_FEED)) {
       this.hasRows = true
       if (this.typed.isEntered) this.hasBegun = true
@@ -239,7 +242,7 @@ type Editor = {
   rows: number | undefined
   /** Where the line that it reads was typed: after so many. */
   rowsBefore: number | undefined
-  /** In the lowest prompt at which it has read a line. */
+  /** In the lowest prompt at which it has read a line, of those that end as `prompt` does. */
   promptRows: number | undefined
   /** At which it has read the last line. */
   prompt: string | undefined
@@ -261,6 +264,8 @@ export class SessionLog {
   #droppedEntries = 0
   /** By host: hosts may get different keys, and Enter at different times. */
   readonly #open = new Map<string, OpenLine>()
+  /** By host, the last line, where Enter was typed right after Esc. */
+  readonly #escaped = new Map<string, OpenLine>()
   readonly #current = new Map<string, Chain>()
   readonly #editors = new Map<string, Editor>()
   /** What is typed where a full-screen program, such as tmux, shows a question for a password. */
@@ -318,6 +323,7 @@ export class SessionLog {
           this.#asked.set(host, new TypedLines(pane.before, pane.columns, false, pane.look))
         continue
       }
+      this.#forgetEscaped(host, pane)
       const chainBefore = this.#current.get(host)
       const part = this.#nextPart(host, pane)
       this.#bytes += part.size
@@ -346,6 +352,7 @@ export class SessionLog {
   noteShell(host: string): void {
     for (const { typed } of this.#current.get(host) ?? []) typed.finish()
     this.#current.delete(host)
+    this.#escaped.delete(host)
     this.#editors.delete(host)
     const open = this.#open.get(host)
     this.#open.delete(host)
@@ -405,10 +412,13 @@ export class SessionLog {
     const ended = this.#ended.get(host)
     if (ended?.next !== undefined) this.#forgetEnded(host)
     const earlier = ended?.next === undefined ? ended?.text : undefined
+    const isNewPrompt = pane.isEditing && IS_PROMPT.test(pane.before.trimEnd()) && pane.before !== editor?.prompt
+    // Another prompt may have more rows.
+    if (editor !== undefined && isNewPrompt) editor.promptRows = undefined
     const part = new HostPart(pane, editor?.promptRows, earlier, editor?.prompt)
     if (ended !== undefined) ended.next ??= part
     if (editor !== undefined && pane.before !== '') editor.rowsBefore = editor.rows
-    if (editor !== undefined && pane.isEditing && IS_PROMPT.test(pane.before.trimEnd())) editor.prompt = pane.before
+    if (editor !== undefined && isNewPrompt) editor.prompt = pane.before
     // Typed where there was no prompt, or after lines whose prompts did not come.
     part.isDoubtful = pane.before === '' || (chain !== undefined && chain.length > 1)
     for (const each of chain ?? []) {
@@ -532,6 +542,18 @@ export class SessionLog {
     this.#ended.set(host, { text, secrets, next: undefined })
   }
 
+  /** Some line editors take Esc and Enter for one key, and still read the line: it is none if it is empty. */
+  #forgetEscaped(host: string, pane: PaneFacts): void {
+    const escaped = this.#escaped.get(host)
+    this.#escaped.delete(host)
+    if (escaped === undefined) return
+    const { part } = escaped
+    const [first, ...others] = this.#current.get(host) ?? []
+    if (first !== part || others.length > 0 || part.hasBegun || !part.hasAnswered) return
+    const isEmpty = part.typed.lines.every(({ text }) => text === '')
+    if (isEmpty && pane.isEditing && pane.before === part.before) this.#giveBack(host, escaped)
+  }
+
   /** They are not the beginning of a line. */
   #forgetEnded(host: string): void {
     const ended = this.#ended.get(host)
@@ -589,17 +611,27 @@ export class SessionLog {
 
   /** Hosts with the same line are one entry. It ran now, whenever its first key was typed. */
   #enter(typed: readonly Typed[], nowMs: number): void {
-    const entered: (readonly [host: string, part: HostPart])[] = []
+    const entered: (readonly [host: string, open: OpenLine])[] = []
     for (const { host } of typed) {
       const open = this.#open.get(host)
       if (!open?.part.typed.isEntered) continue
       this.#open.delete(host)
       open.entry.parts.delete(host)
       if (open.entry.parts.size === 0) this.#entries = this.#entries.filter((each) => each !== open.entry)
-      entered.push([host, open.part])
+      entered.push([host, open])
     }
-    for (const group of Map.groupBy(entered, ([, part]) => textOf(part)).values())
-      this.#entries.push({ kind: 'typed', atMs: nowMs, parts: new Map(group) })
+    for (const group of Map.groupBy(entered, ([, { part }]) => textOf(part)).values()) {
+      const entry = {
+        kind: 'typed',
+        atMs: nowMs,
+        parts: new Map(group.map(([host, { part }]) => [host, part])),
+      } as const
+      this.#entries.push(entry)
+      for (const [host, open] of group) {
+        if (open.part.typed.isAfterEsc) this.#escaped.set(host, { ...open, entry })
+        else this.#escaped.delete(host)
+      }
+    }
   }
 
   #ask(typed: readonly Typed[], nowMs: number): void {

@@ -128,6 +128,9 @@ export class TypedLines {
   #isWhole = true
   #startMs: number | undefined
   #enters = 0
+  /** Esc was the last key. */
+  #isEscaped = false
+  #isAfterEsc = false
   #isLate = false
   #isHidden = false
   #outputBytes = 0
@@ -198,6 +201,11 @@ export class TypedLines {
     return this.#enters
   }
 
+  /** Enter was typed right after Esc: some line editors take both for one key. */
+  get isAfterEsc(): boolean {
+    return this.#isAfterEsc
+  }
+
   get isEntered(): boolean {
     return this.#enters > 0
   }
@@ -261,6 +269,7 @@ export class TypedLines {
     if (!this.isEntered) for (const each of this.#lines) this.#judge(each)
     if (token === '\r' || token === '\n') {
       const isSilent = this.#outputBytes === 0 && !this.#isEditing
+      if (!this.isEntered) this.#isAfterEsc = this.#isEscaped
       if (!this.isEntered) this.#isLate = isSilent && nowMs - (this.#startMs ?? nowMs) >= ECHO_MS
       if (!isPasted) this.#enters += 1
       if (this.#lines.length < MOST_LINES) this.#lines.push(newLine())
@@ -275,6 +284,7 @@ export class TypedLines {
       line.text += token
       line.raw += token
     }
+    this.#isEscaped = token === '\x1b'
     if (line.isEdited) return
     // What follows is echoed after what is left.
     if (line.text.length < line.plain.length) {

@@ -1451,6 +1451,75 @@ it('leaves out an arrow where there is no line to recall', async () => {
   expect(titlesOf(markdown)).toEqual(['` echo one `'])
 })
 
+it.each([
+  [
+    'erased with Ctrl-U',
+    [
+      ['\x1b[A', 'echo one'],
+      ['\x15', `${'\b'.repeat(8)}\x1b[K`],
+    ],
+  ],
+  [
+    'searched for in vain',
+    [
+      ['\x12', "\r(reverse-i-search)`': "],
+      [
+        'zqz',
+        '\x07\r\x1b[C\x1b[8@failed reverse-i-search)`z\x1b[C\x1b[C\x1b[C\x07\b\b\b\x1b[1@q\x1b[C\x1b[C\x1b[C\x07\b\b\b\x1b[1@z\x1b[C\x1b[C\x1b[C',
+      ],
+      [
+        '\x07',
+        (host: string) => `\r\x1b[${`(failed reverse-i-search)\`zqz': `.length - host.length - 2}P${host}#\x1b[C`,
+      ],
+    ],
+  ],
+] as const)('has no entry of an empty line whose text was %s', async (_, keys) => {
+  const { prompts, run, report, type, print } = harness()
+  const all = ['m1', 'm2', 'm3']
+  await prompts()
+  await run('echo one', () => 'one\r\n')
+  for (const [key, answer] of keys) {
+    type(key)
+    for (const host of all) await print(host, typeof answer === 'string' ? answer : answer(host))
+  }
+  type('\r')
+  for (const host of all) await print(host, `\r\n\x1b[?2004l\r\x1b[?2004h${host}# `)
+  await run('echo two', () => 'two\r\n')
+  const { markdown } = await report()
+  expect(titlesOf(markdown)).toEqual(['` echo one `', '` echo two `'])
+})
+
+it('has the line after Esc and Enter, which bash takes for one key, once', async () => {
+  const { prompts, run, report, type, print } = harness()
+  await prompts()
+  await run('echo one', () => 'one\r\n')
+  type('\x1b')
+  type('\r')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, '\x07')
+  await run('echo two', () => 'two\r\n')
+  await run('echo three', () => 'three\r\n')
+  const { markdown } = await report()
+  expect(markdown).not.toContain('typed ahead')
+  expect(titlesOf(markdown)).toEqual(['` echo one `', '` echo two `', '` echo three `'])
+  expect(markdown).toContain('**m\\[1-3\\] (3)**\n\n```\ntwo\n```')
+})
+
+it('has no rows of a prompt that got more of them, and folds equal output', async () => {
+  const { prompts, run, report, type, print } = harness()
+  const all = ['m1', 'm2', 'm3']
+  await prompts()
+  await run('echo one', () => 'one\r\n')
+  const prompt = (host: string) => `\x1b[?2004h\r\r\nroot@${host} ~\r\r\n> `
+  const line = "PS1='\\n\\u@\\h \\w\\n> '"
+  for (const each of [line, 'echo two', 'echo two']) {
+    type(`${each}\r`)
+    const output = each === line ? '' : 'two\r\n'
+    for (const host of all) await print(host, `${each}\r\n\x1b[?2004l\r${output}${prompt(host)}`)
+  }
+  const { markdown } = await report()
+  expect(markdown.match(/\*\*m\\\[1-3\\\] \(3\)\*\*\n\n```\ntwo\n```/g)).toHaveLength(2)
+})
+
 it('names the host that echoes nothing, since it hides what was typed into all', async () => {
   const { prompts, report, type, print } = harness()
   await prompts()
