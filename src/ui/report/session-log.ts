@@ -246,6 +246,8 @@ type Editor = {
   promptRows: number | undefined
   /** At which it has read the last line. */
   prompt: string | undefined
+  /** The line before the first one at another prompt: its output ends with that prompt. */
+  lineBefore: HostPart | undefined
 }
 
 /** Keys without Enter that a program has read, unless they turn out to be the beginning of the line after them. */
@@ -427,6 +429,7 @@ export class SessionLog {
     }
     const last = chain?.at(-1)
     if (last !== undefined && !last.isPending) last.after ??= pane.before
+    if (editor !== undefined) editor.lineBefore = isNewPrompt && last?.after === pane.before ? last : undefined
     this.#current.set(host, [part])
     return part
   }
@@ -488,6 +491,8 @@ export class SessionLog {
     if (editor?.rowsBefore !== undefined && first.typed.isEntered) {
       editor.promptRows = Math.min(editor.promptRows ?? editor.rowsBefore, editor.rowsBefore)
       first.promptRows = editor.promptRows
+      if (editor.lineBefore !== undefined) editor.lineBefore.promptRows = editor.promptRows
+      editor.lineBefore = undefined
       editor.rowsBefore = undefined
     }
     let held: Uint8Array = first.held
@@ -685,6 +690,7 @@ const newEditor = (): Editor => ({
   rowsBefore: undefined,
   promptRows: undefined,
   prompt: undefined,
+  lineBefore: undefined,
 })
 
 const textOf = ({ typed }: HostPart): string =>

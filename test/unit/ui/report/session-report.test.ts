@@ -1518,6 +1518,7 @@ it('has no rows of a prompt that got more of them, and folds equal output', asyn
   }
   const { markdown } = await report()
   expect(markdown.match(/\*\*m\\\[1-3\\\] \(3\)\*\*\n\n```\ntwo\n```/g)).toHaveLength(2)
+  expect(markdown).not.toMatch(/^root@|all different/m)
 })
 
 it('names the host that echoes nothing, since it hides what was typed into all', async () => {
