@@ -517,10 +517,18 @@ export class ConsoleApp implements PageContext, Disposable {
     return joined.map((host) => ({ host, reason: 'it got no keys when the hosts were named' }))
   }
 
-  /** What stands before its cursor asks for: a password, or something else that no line editor reads, which may be one. */
+  /**
+   * What stands before its cursor asks for: a password, also from the row above an empty one, or something else that no line editor
+   * reads, which may be one.
+   */
   asks(host: string): 'password' | 'something' | undefined {
-    const before = this.views.screen(host)?.textBeforeCursor() ?? ''
-    if (asksSecret(before)) return 'password'
+    const screen = this.views.screen(host)
+    if (screen === undefined) return undefined
+    const before = screen.textBeforeCursor()
+    const above = { line: screen.historyLines + screen.printPlace.row - 1, column: 0 }
+    const rowAbove =
+      before.trim() === '' && above.line >= 0 ? screen.textBetween(above, { ...above, column: screen.columns - 1 }) : ''
+    if (asksSecret(before) || asksSecret(rowAbove.trimEnd())) return 'password'
     return !this.isBracketed(host) && /[:?：？]\s*$/.test(before) ? 'something' : undefined
   }
 

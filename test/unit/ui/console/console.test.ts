@@ -549,6 +549,7 @@ describe('pastes', () => {
 
   test.each([
     'Password: ',
+    'Enter password:\r\n',
     'Enter pass phrase for /tmp/k.pem:',
     'pw: ',
     'mdp : ',
