@@ -64,6 +64,10 @@ const HALF_LINES = 200
 const MOST_COLUMNS = 2000
 /** What `clear` prints: what comes before it is still part of the session. */
 const CLEARS = /\x1b\[H\x1b\[[0-3]?J(?:\x1b\[3J)?/g
+/** From where a line editor begins to read to where it has read. */
+const READS_LINE = /\x1b\[\?2004h(?:(?!\x1b\[\?2004[hl])[\s\S]){0,1024}\x1b\[\?2004l/g
+/** Colours, titles and the like. */
+const CONTROLS = /\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x1f]/g
 const MODES = /\x1b\[\?([\d;]*)h/g
 const FULL_SCREEN: ReadonlySet<string> = new Set(['47', '1047', '1049'])
 
@@ -466,9 +470,22 @@ function promptAt(bytes: Buffer, { promptRows }: HostPart): number {
   return isPrompt ? at : bytes.length
 }
 
+/** Without prompts of several rows at which Enter alone was typed. */
+function withoutEmptyLines(text: string, { promptRows, before, after = before }: HostPart): string {
+  if (promptRows === 0) return text
+  const prompts = [before, after].map((prompt) => prompt.trimEnd()).filter((prompt) => IS_PROMPT.test(prompt))
+  const shown = prompts.map((prompt) => Buffer.from(prompt).toString('latin1'))
+  return text.replace(READS_LINE, (all) => {
+    const rows = all.split('\n').map((row) => row.replace(CONTROLS, '').trimEnd())
+    const isEmpty = shown.includes(rows[promptRows] ?? '') && rows.slice(promptRows + 1).every((row) => row === '')
+    return isEmpty ? '' : all
+  })
+}
+
 /** As the host's terminal showed it. */
-function linesOf(bytes: Buffer, { columns, typed }: HostPart): readonly string[] {
-  const text = bytes.toString('latin1')
+function linesOf(bytes: Buffer, part: HostPart): readonly string[] {
+  const { columns, typed } = part
+  const text = withoutEmptyLines(bytes.toString('latin1'), part)
   const isFullScreen = entersFullScreen(text)
   const shown = Buffer.from(text.replace(CLEARS, ''), 'latin1')
   using screen = createScreen({ columns, rows: 24, historyLines: 4 * HALF_LINES, handlers: { onReply() {} } })

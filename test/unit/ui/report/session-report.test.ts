@@ -1515,6 +1515,8 @@ it('has no rows of a prompt that got more of them, and folds equal output', asyn
     type(`${each}\r`)
     const output = each === line ? '' : 'two\r\n'
     for (const host of all) await print(host, `${each}\r\n\x1b[?2004l\r${output}${prompt(host)}`)
+    type('\r')
+    for (const host of all) await print(host, `\r\n\x1b[?2004l\r${prompt(host)}`)
   }
   const { markdown } = await report()
   expect(markdown.match(/\*\*m\\\[1-3\\\] \(3\)\*\*\n\n```\ntwo\n```/g)).toHaveLength(2)
