@@ -91,6 +91,7 @@ export class EchoScreen {
    * stands, and it returns true.
    */
   resize(columns: number, rows: number): boolean {
+    if (columns === this.#columns && rows === this.#height) return false
     // A terminal with fewer rows may drop those below the cursor.
     for (const y of [...this.#rows.keys()]) if (y > this.#y) this.#rows.delete(y)
     const most = Math.min(this.#columns, columns)

@@ -92,6 +92,10 @@ it('never takes for text what the emulator does not show, also after its size ha
         for (const word of echo.text.split(' ')) expect(shown).toContain(word)
       }
     }),
-    { numRuns: randomRuns(2000) },
+    {
+      numRuns: randomRuns(2000),
+      // The same size, with the cursor behind the last column.
+      examples: [[['\r', 'aaa', 'aaaaaaaea', { columns: COLUMNS, rows: ROWS }, '語'], 0, 0]],
+    },
   )
 })
