@@ -92,7 +92,7 @@ describe.skipIf(!canRun)('muster doctor', () => {
     expect(text.stdout).toMatch(/\n +on prints: sed -i .* ~\/\.bashrc\n/)
     expect(text.stdout).toMatch(/\n +on one: echo 'MaxSessions 10' .*\n/)
     // On a busy machine its device and account may not have been told before large packets were lost.
-    expect(text.stdout).toMatch(/\n +on lossy: (sudo )?ip link set dev (eth0|DEVICE) mtu 1280\n/)
+    expect(text.stdout).toMatch(/\n +on lossy: (sudo )?ip link set dev (eth0|"\$\(ip -o route get .*\)") mtu 1280\n/)
   })
 
   it('has no blocker for healthy hosts, and folds what they have in common', () => {
