@@ -92,7 +92,7 @@ export class QueueFile implements Disposable {
     this.#opened[Symbol.dispose]()
   }
 
-  /** It was moved or deleted: nobody would find what is written to it. Or it was replaced: what was read before is no longer true. */
+  /** The file was moved or deleted, so what is written to it is lost, or replaced, so what was read from it is old. */
   get isAway(): boolean {
     if (this.#isMoved) return true
     try {

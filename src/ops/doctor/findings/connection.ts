@@ -115,7 +115,7 @@ const HANGING: Readonly<Record<string, string>> = {
   gpus: 'nvidia-smi does not answer',
 }
 
-/** Without a program that uses them, some drivers start all GPUs anew for each call. */
+/** While no program uses the GPUs, some drivers start them again for each call. */
 const SLOW_DRIVER =
   'If it is only slow, keep the driver loaded: sudo nvidia-smi -pm 1. If it hangs, look for errors: sudo dmesg | grep -i nvrm'
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseFacts } from '../../../../src/ops/doctor/fact-script.ts'
 import { parseDisk } from '../../../../src/ops/doctor/facts/disk.ts'
+import { randomRuns } from '../../../support/random-runs.ts'
 import { captured, factsOf } from './capture.ts'
 
 describe('facts', () => {
@@ -114,6 +115,7 @@ describe('facts', () => {
       fc.property(fc.array(section), (sections) => {
         expect(parseFacts(sections.join(''), 'mark').hanging).toBeInstanceOf(Array)
       }),
+      { numRuns: randomRuns(100) },
     )
   })
 
