@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { KubernetesApi } from '../../../../src/ops/kubernetes/api.ts'
 import { PodLogs, runWithFiles } from '../../../../src/ops/kubernetes/logs.ts'
 import { type ApiRequest, FakeApiServer, refuse } from '../../../support/fake-api-server.ts'
-import { ManualClock } from '../../ssh/manual-clock.ts'
+import { ManualClock } from '../../../unit/ssh/manual-clock.ts'
 
 const never = new AbortController().signal
 

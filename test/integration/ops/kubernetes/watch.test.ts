@@ -6,7 +6,7 @@ import { KubernetesApi, type KubernetesRefusal } from '../../../../src/ops/kuber
 import { listObjects, watchObjects } from '../../../../src/ops/kubernetes/watch.ts'
 import { type ApiRequest, FakeApiServer, refuse, sendEvent, sendJson } from '../../../support/fake-api-server.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
-import { ManualClock } from '../../ssh/manual-clock.ts'
+import { ManualClock } from '../../../unit/ssh/manual-clock.ts'
 
 const never = new AbortController().signal
 const PATH = '/api/v1/pods'

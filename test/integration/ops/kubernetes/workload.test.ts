@@ -4,7 +4,7 @@ import { KubernetesApi } from '../../../../src/ops/kubernetes/api.ts'
 import { KEY_LABEL } from '../../../../src/ops/kubernetes/manifest.ts'
 import { eventLines, readWorkload, WorkloadActions } from '../../../../src/ops/kubernetes/workload.ts'
 import { type ApiRequest, FakeApiServer, refuse, sendJson } from '../../../support/fake-api-server.ts'
-import { ManualClock } from '../../ssh/manual-clock.ts'
+import { ManualClock } from '../../../unit/ssh/manual-clock.ts'
 
 const never = new AbortController().signal
 const OPTIONS = { gpuResource: 'nvidia.com/gpu', signal: never }

@@ -10,7 +10,7 @@ import { gpuComplaints } from '../../../../src/ops/doctor/findings/gpus.ts'
 import { hostFindings } from '../../../../src/ops/doctor/report.ts'
 import { limitedFunctions } from '../../../../src/ops/kernel/fact.ts'
 import { randomRuns } from '../../../support/random-runs.ts'
-import { NO_FACTS } from './capture.ts'
+import { NO_FACTS } from '../../../unit/ops/doctor/capture.ts'
 
 const TWO = `GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-6cddd06f-8784-75c0-bba2-de77592df22f)
   MIG 3g.20gb     Device  0: (UUID: MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f)

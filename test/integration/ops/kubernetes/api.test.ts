@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { apiPath, KubernetesApi } from '../../../../src/ops/kubernetes/api.ts'
 import { type ApiRequest, FakeApiServer, refuse, sendJson } from '../../../support/fake-api-server.ts'
-import { ManualClock } from '../../ssh/manual-clock.ts'
+import { ManualClock } from '../../../unit/ssh/manual-clock.ts'
 
 const never = new AbortController().signal
 const clock = new ManualClock()

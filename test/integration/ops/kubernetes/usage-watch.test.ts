@@ -4,7 +4,7 @@ import { KubernetesApi, unreachable } from '../../../../src/ops/kubernetes/api.t
 import { watchKubernetesUsage } from '../../../../src/ops/kubernetes/usage-watch.ts'
 import { FakeApiServer, sendEvent, sendJson } from '../../../support/fake-api-server.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
-import { ManualClock } from '../../ssh/manual-clock.ts'
+import { ManualClock } from '../../../unit/ssh/manual-clock.ts'
 
 it.each([
   { what: 'at most once a second', takesMs: 0, pauseMs: 1_000 },

@@ -9,7 +9,7 @@ import { openKubernetesJobs } from '../../../../src/ops/kubernetes/job-engine.ts
 import type { KubernetesStart } from '../../../../src/ops/kubernetes/manifest.ts'
 import type { KubernetesSpec } from '../../../../src/ops/kubernetes/section.ts'
 import { type ApiRequest, FakeApiServer, refuse, sendJson } from '../../../support/fake-api-server.ts'
-import { ManualClock } from '../../ssh/manual-clock.ts'
+import { ManualClock } from '../../../unit/ssh/manual-clock.ts'
 
 const SPEC: KubernetesSpec = { namespace: 'team', image: 'lab:1' }
 const KEY = 'abc-4-1-0'

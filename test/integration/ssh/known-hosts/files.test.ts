@@ -16,7 +16,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { KnownHostsFiles } from '../../../../src/ssh/known-hosts/verifier.ts'
-import { blobOf } from '../../inventory/known-hosts/key-blobs.ts'
+import { blobOf } from '../../../unit/inventory/known-hosts/key-blobs.ts'
 
 const KEY = blobOf('ssh-ed25519')
 
