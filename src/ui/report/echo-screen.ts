@@ -142,6 +142,11 @@ export class EchoScreen {
     return this.#textBetween(first, last, this.#columns).trimEnd()
   }
 
+  /** The row was scrolled so far away that it is not kept. */
+  hasDropped(row: number): boolean {
+    return row <= this.#y - MOST_ROWS
+  }
+
   get textBeforeCursor(): string {
     const [first] = this.#lineAround(this.#y)
     return this.#textBetween(first, this.#y, this.#x)

@@ -404,7 +404,9 @@ export class SessionLog {
         editor?.promptRows,
       )
       part.isAhead = true
-      chain[0].ahead.push(part.typed)
+      const [first] = chain
+      part.typed.isBehind = () => first.isSilent && first.typed.mayBeLate
+      first.ahead.push(part.typed)
       const longer = [...chain, part] as const
       // Nothing is doubtful until something is printed.
       for (const each of longer) each.isPending = !chain[0].isSilent

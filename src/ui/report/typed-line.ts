@@ -15,7 +15,7 @@ export type TypedState =
   | 'hidden'
   /** A line editor has it, and has shown other lines of its paste, or its beginning before a change of size: it is no password. */
   | 'unseen'
-  /** The host has not answered. */
+  /** The host has not answered, although a shell reads there. */
   | 'silent'
 
 type TypedLine = {
@@ -49,6 +49,8 @@ type Line = {
   settled: string | undefined
   /** Where the echo was found. */
   row: number
+  /** A row that has just ended held its echo: it counts if it still stands after what the host printed with it. */
+  due: { readonly row: number; readonly text: string } | undefined
   /** Some of it was echoed before Enter. */
   wasSeen: boolean
   /** As a line editor has drawn it with the rest of a paste. */
@@ -63,7 +65,7 @@ type Line = {
 
 const newLine = (): Line => ({
   ...{ text: '', raw: '', plain: '', isEdited: false, isTabbed: false, isAsked: false },
-  ...{ echoed: undefined, settled: undefined, row: 0, wasSeen: false },
+  ...{ echoed: undefined, settled: undefined, row: 0, due: undefined, wasSeen: false },
   ...{ drawn: undefined, isInEditor: false, isInterrupted: false, isRead: false },
 })
 
@@ -115,6 +117,8 @@ export class TypedLines {
   readonly #lines: Line[] = [newLine()]
   /** The host asks for what must not be shown. */
   readonly asksSecret: boolean
+  /** The host has not answered the lines before it either, which a shell reads. */
+  isBehind: () => boolean = () => false
   /** The cursor was after a prompt or a question: the echo comes before the first line feed. */
   readonly #isAtPrompt: boolean
   /** A line editor reads the keys. */
@@ -194,6 +198,11 @@ export class TypedLines {
   /** What was typed right before turned out to be its beginning. */
   get isJoined(): boolean {
     return this.#isJoined
+  }
+
+  /** Where the host prints nothing, it is late, and no program has read it without echo. */
+  get mayBeLate(): boolean {
+    return this.#isShell || this.isBehind()
   }
 
   /** How often Enter was typed. */
@@ -325,6 +334,8 @@ export class TypedLines {
     this.#paste = undefined
     this.#earlier = ''
     this.#unfinished = ''
+    const { mayBeLate } = this
+    this.isBehind = () => mayBeLate
   }
 
   print(bytes: Uint8Array): void {
@@ -339,6 +350,7 @@ export class TypedLines {
     else this.#printText(screen, decoder.decode(bytes, { stream: true }))
     this.#withdraw(screen)
     this.#match(screen, screen.text)
+    this.#settle(screen)
     this.#findPaste(screen)
     this.#isWhole = (bytes.at(-1) ?? 0) < 0x80
   }
@@ -407,7 +419,7 @@ export class TypedLines {
 
   #endRow(screen: EchoScreen, shown: string): void {
     this.#match(screen, shown, true)
-    if (this.#enters > 1) this.#matchRow(shown)
+    if (this.#enters > 1) this.#matchRow(shown, screen.row)
     const [first] = this.#lines
     if (!this.isEntered || !this.#isAtPrompt || first === undefined) return
     if (!isShown(first)) this.#isHidden = true
@@ -421,7 +433,7 @@ export class TypedLines {
   }
 
   /** Of several lines that were typed at once. */
-  #matchRow(row: string): void {
+  #matchRow(row: string, at: number): void {
     const isOpen = (line: Line): boolean => !isShown(line) && (!line.isEdited || line.isTabbed)
     const own = this.#continued.take(row, this.#lines)
     // What is typed then may be a password.
@@ -434,7 +446,9 @@ export class TypedLines {
     const line = own?.isContinued && isOpen(own.line) ? own.line : this.#broken.take(row, this.#lines, isPiece)
     if (line !== undefined) {
       line.echoed = line.plain
-      line.settled = line.plain
+      line.row = at
+      if (this.#isShell) line.settled = line.plain
+      else line.due = { row: at, text: row }
     }
     const count = this.#lines.filter(isShown).length
     // Each line may print as much as one that is typed alone.
@@ -456,9 +470,23 @@ export class TypedLines {
         line.row = screen.row
         line.wasSeen ||= !this.isEntered
       }
+      if (!isEnd || !isShown(line)) continue
+      if (this.#isShell || line.plain.length < SHORTEST_SECRET) line.settled = line.echoed
       // A program that asks may still erase its row.
-      const isOver = isEnd && (this.#isShell || !this.#isAtPrompt || line.plain.length < SHORTEST_SECRET)
-      if (isOver && isShown(line)) line.settled = line.echoed
+      else if (!this.#isAtPrompt) line.due ??= { row: screen.row, text: shown }
+    }
+  }
+
+  /** What a program has printed and erased at once, nobody has seen. */
+  #settle(screen: EchoScreen): void {
+    for (const line of this.#lines) {
+      if (line.due === undefined) continue
+      const { row, text } = line.due
+      const stands = screen.hasDropped(row) || screen.textAt(row).trim() === text.trim()
+      if (stands) line.echoed = line.plain
+      if (stands) line.settled = line.plain
+      else line.echoed = line.settled
+      line.due = undefined
     }
   }
 
@@ -484,7 +512,7 @@ export class TypedLines {
   #withdraw(screen: EchoScreen): void {
     if (!this.isEntered) return
     for (const [index, line] of this.#lines.entries()) {
-      if (!isOpen(line) || this.#isEcho(line, screen.textAt(line.row))) continue
+      if (!isOpen(line) || line.due !== undefined || this.#isEcho(line, screen.textAt(line.row))) continue
       line.echoed = line.settled
       if (index === 0 && this.#isAtPrompt && line.row !== screen.row) this.#isHidden = true
     }
@@ -546,7 +574,8 @@ export class TypedLines {
     if (index === 0 && (this.asksSecret || this.#isHidden || (this.#isLate && this.#outputBytes > 0))) return 'hidden'
     if (isShown(line)) return 'echoed'
     // Keys without Enter may be a password that the host has not asked to end.
-    return this.#outputBytes > 0 && (this.isEntered || line.text.length >= SHORTEST_SECRET) ? 'hidden' : 'silent'
+    const mayBeSecret = this.isEntered || line.text.length >= SHORTEST_SECRET
+    return mayBeSecret && (this.#outputBytes > 0 || !this.mayBeLate) ? 'hidden' : 'silent'
   }
 }
 

@@ -1523,6 +1523,21 @@ it('has no rows of a prompt that got more of them, and folds equal output', asyn
   expect(markdown).not.toMatch(/^root@|all different/m)
 })
 
+it('hides what a silent program on one host may have read without echo, although the others show it', async () => {
+  const { prompts, report, type, print } = harness()
+  await prompts()
+  type('run it\r')
+  for (const host of ['m1', 'm2']) await print(host, `run it\r\n\x1b[?2004l\r\x1b[?2004h${host}# `)
+  await print('m3', 'run it\r\n\x1b[?2004l\r')
+  type('hunter22\r')
+  for (const host of ['m1', 'm2'])
+    await print(host, `hunter22\r\n\x1b[?2004l\rhunter22: not found\r\n\x1b[?2004h${host}# `)
+  const { markdown, html } = await report()
+  expect(markdown).toContain('` run it `')
+  expect(markdown + html).not.toContain('hunter22')
+  expect(markdown).toContain('not shown: m3 did not echo it')
+})
+
 it('names the host that echoes nothing, since it hides what was typed into all', async () => {
   const { prompts, report, type, print } = harness()
   await prompts()

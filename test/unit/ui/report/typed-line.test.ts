@@ -189,8 +189,20 @@ describe('what is hidden', () => {
     expect(play(before, steps)).toEqual(['hidden: hunter2'])
   })
 
-  it('is not decided while the host is silent', () => {
+  it('is not decided while a shell is silent', () => {
     expect(play('$ ', [['>', 'uptime\r']])).toEqual(['silent: uptime'])
+  })
+
+  it('is hidden while a program is silent, with Enter or as long as a password', () => {
+    expect(play('', [['>', 'hunter2\r']])).toEqual(['hidden: hunter2'])
+    expect(play('', [['>', 'hunter2']])).toEqual(['hidden: hunter2'])
+    expect(play('', [['>', 'q']])).toEqual(['silent: q'])
+    expect(
+      play('', [
+        ['>', 'hunter2\r'],
+        ['<', 'hunter2\r\n'],
+      ]),
+    ).toEqual(['echoed: hunter2'])
   })
 })
 
@@ -423,6 +435,41 @@ describe('an echo that does not last', () => {
       typed.print(Buffer.from(`${end && '\x1b[A'}\x1b[2K\r\n$ `))
       expect(typed.lines[0]?.state).toBe('hidden')
     }
+  })
+
+  it('does not count where no question stood before it, and one print has both the row and what erases it', () => {
+    const erasing = (rows: number) => `\x1b[${rows}A\x1b[J`
+    expect(
+      play('', [
+        ['>', `${SECRET}\r`],
+        ['<', `${SECRET}\r\n${erasing(1)}`],
+      ]),
+    ).toEqual([`hidden: ${SECRET}`])
+    const two: Parameters<typeof play>[1] = [
+      ['>', `${SECRET}\rhunter33\r`],
+      ['<', `${SECRET}\r\nhunter33\r\n`],
+    ]
+    expect(play('', two)).toEqual([`echoed: ${SECRET}`, 'echoed: hunter33'])
+    const [typed, printed] = two as [['>', string], ['<', string]]
+    const isErased = play('', [typed, ['<', `${printed[1]}${erasing(2)}`]])
+    expect(isErased).toEqual([`hidden: ${SECRET}`, 'hidden: hunter33'])
+  })
+
+  it('counts where no question stood before it, and much follows or it is erased later', () => {
+    const rows = 'row\r\n'.repeat(900)
+    expect(
+      play('', [
+        ['>', 'make\r'],
+        ['<', `make\r\n${rows}`],
+      ]),
+    ).toEqual(['echoed: make'])
+    expect(
+      play('', [
+        ['>', 'make\r'],
+        ['<', 'make\r\n'],
+        ['<', '\x1b[H\x1b[2J'],
+      ]),
+    ).toEqual(['echoed: make'])
   })
 
   it('counts where a program clears the line after Enter', () => {
