@@ -90,7 +90,8 @@ const ECHO_MS = 1500
 
 /** Shown for a password instead of its characters. */
 const IS_MASK = /^([^\p{L}\p{N}])\1*$/u
-const ONE_CHARACTER = /^(.)\1+$/u
+/** The same, where the last character is shown for a moment. */
+const IS_MASKED = /^(?:(.)\1+|[^\p{L}\p{N}]{2,}).?$/u
 /** Shown of a line before its end; a program that hides what is typed may show one character for a moment. */
 const SHORTEST_BEGINNING = 2
 /** How a terminal shows keys like Esc and the arrows while no line editor reads them. */
@@ -540,7 +541,7 @@ export class TypedLines {
     const rest = text.startsWith(settled) ? text.slice(settled.length) : text
     if (rest.trim() !== '' && !screen.textBeforeCursor.endsWith(rest)) return false
     const shown = screen.allText.replace(/\s/gu, '')
-    return shown.length >= echo.replace(/\s/gu, '').length && !ONE_CHARACTER.test(shown)
+    return shown.length >= echo.replace(/\s/gu, '').length && !IS_MASKED.test(shown)
   }
 
   /**

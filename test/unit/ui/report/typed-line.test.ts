@@ -423,6 +423,8 @@ describe('an echo that does not last', () => {
     ['a moment later', (key) => [key, '\b \b']],
     ['at once', (_, text) => [`${text}\x1b[${n(text)}D\x1b[${n(text)}X`]],
     ['with stars', (key) => [key, '\b*']],
+    ['with a star when the next key comes', (key, text) => [n(text) > 1 ? `\b*${key}` : key]],
+    ['with other signs when the next key comes', (key, text) => [n(text) > 1 ? `\b${'#*+-'[n(text) % 4]}${key}` : key]],
   ])('does not count where a program pretends to be a shell, and erases it %s', (_, packets) => {
     for (const isEditing of [false, true]) expect(stateAfter('Losung $ ', packets, isEditing)[1]).toBe('hidden')
   })
