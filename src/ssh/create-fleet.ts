@@ -467,6 +467,8 @@ function noConnection(state: SessionState): ConnectFailure {
       ? `no connection: ${printable(state.reason)}`
       : state.kind === 'closed' || state.kind === 'idle'
         ? 'it is not connected'
-        : 'it is still being connected'
+        : isAttempting(state) && state.attempt > 1
+          ? 'it is being connected again'
+          : 'it is still being connected'
   return { kind: 'unreachable', phase: 'shell', reason }
 }

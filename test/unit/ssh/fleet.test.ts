@@ -520,6 +520,24 @@ describe('connections of a fleet that are lent', () => {
     expect(ends.at(-1)).toEqual(['runs elsewhere', { kind: 'lost', reason: 'the connection was closed' }])
   })
 
+  it('are refused with the reason, also while they are made for the first time or again', async () => {
+    const { fleet, transport, clock } = fleetOf(['m1'])
+    transport.answersAtOnce = false
+    const refused = async () =>
+      await createFleetTransport(fleet)
+        .connect(endpointOf('m1'), { signal: new AbortController().signal } as ConnectContext)
+        .catch(String)
+    fleet.connect(['m1'])
+    await settle()
+    expect(await refused()).toContain('it is still being connected')
+    transport.attempts[0]?.fail(UNREACHABLE)
+    await settle()
+    expect(await refused()).toContain('no connection: connection refused')
+    clock.advance(60_000)
+    await settle()
+    expect(await refused()).toContain('it is being connected again')
+  })
+
   it('are made for a retry, without waiting until the next attempt is due', async () => {
     const { fleet, transport } = fleetOf(['m1'])
     const refuse = (attempt: (typeof transport.attempts)[number]) => attempt.fail(UNREACHABLE)
