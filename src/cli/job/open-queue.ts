@@ -12,7 +12,7 @@ import type { Inventory } from '../../inventory/inventory.ts'
 import { loadInventory } from '../../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { measuredLinks } from '../../ops/net/mesh/kept-mesh.ts'
-import type { DriverHost } from '../../scheduler/jobs/driver-host.ts'
+import { type DriverHost, foundGpus, gpusOf } from '../../scheduler/jobs/driver-host.ts'
 import type { BundlePlace, Job } from '../../scheduler/jobs/job.ts'
 import type { KnownHost } from '../../scheduler/jobs/packing.ts'
 import { type LinkSpeeds, occupy } from '../../scheduler/jobs/plan-jobs.ts'
@@ -237,13 +237,13 @@ export function declaredHosts({ store, inventory }: OpenQueue): readonly KnownHo
   })
 }
 
-function capacityOf({ name, cpuMilli, memoryBytes, gpuCount, labels, custom }: DriverHost, known?: HostCapacity) {
-  const { gpus = [] } = known ?? {}
+function capacityOf(declared: DriverHost, known?: HostCapacity) {
+  const { name, cpuMilli, memoryBytes, labels, custom } = declared
   return {
     name,
     cpuMilli: cpuMilli ?? known?.cpuMilli ?? 0,
     memoryBytes: memoryBytes ?? known?.memoryBytes ?? 0,
-    gpus: gpus.length === gpuCount ? gpus : Array.from({ length: gpuCount }, () => ''),
+    ...gpusOf(declared, foundGpus(known)),
     labels,
     custom: custom ?? {},
   }

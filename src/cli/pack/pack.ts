@@ -11,6 +11,7 @@ import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import type { Job } from '../../scheduler/jobs/job.ts'
 import { parseBundleKey } from '../../scheduler/jobs/orders.ts'
 import { lettersOf, onRemovedHosts, packHosts, packingFigures } from '../../scheduler/jobs/packing.ts'
+import { fewerGpusLines } from '../../scheduler/model/fewer-gpus.ts'
 import type { CliContext, GlobalOptions, VerbCode } from '../command-line/verb.ts'
 import { ENGINES } from '../job/engines.ts'
 import { hostsOf, noticeChanged, type OpenQueue, readQueue } from '../job/open-queue.ts'
@@ -100,6 +101,7 @@ function showQueue(queue: OpenQueue, { json }: PackOptions, context: CliContext)
     ...elsewhere,
     ...(downMilli > 0 ? [`${freeGpus(downMilli)} free on hosts that are down.`] : []),
     ...(strandedMilli > 0 ? [`${freeGpus(strandedMilli)} free on hosts without a free core.`] : []),
+    ...fewerGpusLines(packed.map((host) => ({ ...host, gpus: host.devices }))).map((line) => `${line}.`),
   ]
   stdout.write(`\n${lines.join('\n')}\n`)
 }

@@ -17,7 +17,10 @@ const held = {
 export const pack = output(
   'pack',
   '`muster pack --json`',
-  line('host', 'A host of the queue.', held),
+  line('host', 'A host of the queue.', {
+    ...held,
+    'gpusDeclared?': about('By hosts.yaml, where the host says that it has only these devices.', count),
+  }),
   line('node', 'A node of a Slurm or Kubernetes cluster.', { engine: text, ...held }),
   line('placement', 'A job of such a cluster.', {
     engine: text,

@@ -4,6 +4,7 @@ import { lowerBound } from '../../base/collections.ts'
 import { counted } from '../../base/counted.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Cluster } from '../model/cluster.ts'
+import { fewerGpus, fewerGpusLines } from '../model/fewer-gpus.ts'
 import { countDevices, fits } from '../model/fits.ts'
 import { type Gang, holds, type Strategy, WHOLE_MILLI } from '../model/resources.ts'
 import { type Shape, tolerates } from '../model/shape.ts'
@@ -53,6 +54,7 @@ function inTheWay(cluster: Cluster, gang: Gang): readonly string[] {
       ? ['It would fit without a limit of bundles per host.']
       : []),
     ...(count > 0 ? [`It would fit with ${counted(count, 'bundle')}.`] : []),
+    ...(bundles.some(({ gpuCount }) => gpuCount > 0) ? fewerGpusLines(cluster.hosts) : []),
   ]
 }
 
@@ -84,11 +86,17 @@ export function reasonsOf(cluster: Cluster, shape: Shape, host: number): readonl
     const custom = cluster.custom.get(name)
     if (!custom?.fits(host, amount)) reasons.push(`needs ${amount} ${name}, ${custom?.leftOn(host) ?? 0} free`)
   }
-  const gpu = gpuReason(cluster, shape, host)
-  return gpu === undefined ? reasons : [...reasons, gpu]
+  return [...reasons, ...gpuReasons(cluster, shape, host)]
 }
 
-function gpuReason(cluster: Cluster, shape: Shape, host: number): string | undefined {
+function gpuReasons(cluster: Cluster, shape: Shape, host: number): readonly string[] {
+  const fewer = fewerGpus(cluster.hosts[host] ?? {})
+  const gpu = gpuReason(cluster, shape, host, fewer !== undefined)
+  return gpu === undefined ? [] : fewer === undefined ? [gpu] : [gpu, fewer]
+}
+
+/** `isFewer`: how many it has is said elsewhere. */
+function gpuReason(cluster: Cluster, shape: Shape, host: number, isFewer: boolean): string | undefined {
   const { gpuCount, gpuMilli } = shape
   const able = countDevices(cluster, shape, host)
   if (able >= gpuCount) return undefined
@@ -102,7 +110,7 @@ function gpuReason(cluster: Cluster, shape: Shape, host: number): string | undef
   if (total === 0) return own.length > 0 ? `has other GPUs: ${own.join(', ')}` : 'has no GPU'
   if (gpuMilli === WHOLE_MILLI)
     return able === total
-      ? `needs ${counted(gpuCount, 'GPU')}, has ${total}`
+      ? `needs ${counted(gpuCount, 'GPU')}${isFewer ? '' : `, has ${total}`}`
       : `needs ${counted(gpuCount, 'idle GPU')}, ${able} of ${total} idle`
   return `needs ${gpuMilli / 1000} of one GPU; none has that free (all ${total} together: ${freeMilli / 1000})`
 }

@@ -12,3 +12,17 @@ export type DriverHost = {
   readonly labels: Readonly<Record<string, string>>
   readonly custom?: HostCapacity['custom']
 }
+
+/** Jobs get no more GPUs than the host has; `found` undefined: it does not know how many it has. */
+export function gpusOf({ gpuCount }: Pick<DriverHost, 'gpuCount'>, found: number | undefined) {
+  const isLess = found !== undefined && found < gpuCount
+  return {
+    gpus: Array.from({ length: isLess ? found : gpuCount }, () => ''),
+    gpusDeclared: isLess ? gpuCount : undefined,
+  }
+}
+
+/** How many it had when these were fewer than declared. */
+export function foundGpus(host: HostCapacity | undefined): number | undefined {
+  return host?.gpusDeclared === undefined ? undefined : host.gpus?.length
+}

@@ -5,6 +5,7 @@
  * started it lives. `true >FILE` creates a file; a failing `: >FILE` would end the shell.
  */
 
+import { OTHER_ACCELERATORS } from '../../base/accelerators.ts'
 import { getOrMake } from '../../base/collections.ts'
 import { defined } from '../../base/defined.ts'
 import { JOBS_DIRECTORY } from '../../base/left.ts'
@@ -40,9 +41,16 @@ export type BundleRun = {
 /** What a bundle of a launcher told: facts that its next steps follow from, and ends of its ranks. */
 export type BundleNews = { readonly facts: Said; readonly ranks: readonly RankEnd[] }
 
+export type CapacityFacts = {
+  readonly cores: number
+  readonly memoryBytes: number
+  /** At least 1; undefined: not known. */
+  readonly gpus?: number
+}
+
 export type HostAnswer = {
   /** Undefined: the host did not report them. */
-  readonly facts: { readonly cores: number; readonly memoryBytes: number } | undefined
+  readonly facts: CapacityFacts | undefined
   readonly bundles: ReadonlyMap<string, SeenBundle>
   /** What bundles of launchers told, by key. */
   readonly said: ReadonlyMap<string, BundleNews>
@@ -88,9 +96,9 @@ boot=none; read -r boot </proc/sys/kernel/random/boot_id
 full= scanned= room=.room.$boot line=$$.${pipe}
 lib='${END_FUNCTIONS}' rest='${REST}' finish='${FINISH}' last='${LAST}' plain=${shellQuote(formatBody({ limits: undefined, isLaunched: false }))}
 eval "$lib"
-${END_BUNDLE}${HELPER_FUNCTIONS}facts() {
+${END_BUNDLE}${HELPER_FUNCTIONS}${COUNT_GPUS}facts() {
   while read -r n v u; do [ "$n" = MemTotal: ] && break; done </proc/meminfo
-  say "host $(nproc) $v"
+  n=$(count_gpus); say "host $(nproc) $v\${n:+ $n}"
   { printf %131072s '' >$room && rm -f $room; } 2>/dev/null || unwritable
 }
 unwritable() {
@@ -198,6 +206,21 @@ leave() {
   exec 3>&-; dismiss
   # Where nothing ran, or all of it was removed, nothing stays.
   cd / && rmdir "$b" "\${b%/*}"
+}
+`
+
+/**
+ * Prints how many GPUs the kernel's driver of NVIDIA lists, or nothing where that number is not what may be declared: without the
+ * driver or a GPU in its list, beside accelerators of another maker, and where GPUs are divided (MIG). A host of the demo or of a
+ * test shares /proc and /dev with this machine: what is there of its own is below MUSTER_HARDWARE.
+ */
+const COUNT_GPUS = `count_gpus() {
+  cd "\${MUSTER_HARDWARE:-/}" || return
+  for f in proc/driver/nvidia/capabilities/gpu*/mig/gi* ${OTHER_ACCELERATORS.map((name) => `dev/${name}`).join(' ')}; do
+    [ ! -e "$f" ] || return
+  done
+  set -- proc/driver/nvidia/gpus/*
+  [ ! -e "$1" ] || echo $#
 }
 `
 
@@ -321,8 +344,10 @@ export function parseHostAnswer(text: string, clock: UpClock = UNKNOWN_CLOCK): H
   for (const line of text.split('\n')) {
     const [first = '', second = '', third = '', ...more] = line.split(' ')
     if (first === 'trouble') trouble = line.slice('trouble '.length)
-    else if (first === 'host') facts = { cores: countOf(second), memoryBytes: countOf(third) * 1024 }
-    else if (second === 'said') {
+    else if (first === 'host') {
+      const gpus = gpuCountOf(more[0] ?? '')
+      facts = { cores: countOf(second), memoryBytes: countOf(third) * 1024, ...defined({ gpus }) }
+    } else if (second === 'said') {
       const own = getOrMake(said, first, () => ({ facts: {}, ranks: [] }))
       const end = third === 'rank' ? parseRankEnd(more, clock) : undefined
       if (end !== undefined) own.ranks.push(end)
@@ -345,6 +370,11 @@ const UNKNOWN_CLOCK: UpClock = { toMs: () => undefined, errorMs: undefined }
 /** No machine has more digits. */
 function countOf(word: string): number {
   return /^\d{1,12}$/.test(word) ? Number(word) : 0
+}
+
+/** Anything else does not limit what is declared. */
+function gpuCountOf(word: string): number | undefined {
+  return /^[1-9]\d{0,2}$/.test(word) ? Number(word) : undefined
 }
 
 /** Of an earlier boot only the duration is known. */

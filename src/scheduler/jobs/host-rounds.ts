@@ -5,7 +5,7 @@
 import { type Clock, hasPassed } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
 import type { HostCapacity } from '../model/resources.ts'
-import type { DriverHost } from './driver-host.ts'
+import { type DriverHost, foundGpus, gpusOf } from './driver-host.ts'
 import {
   type EngineOrder,
   type EngineRoom,
@@ -166,14 +166,16 @@ export class HostRounds implements Disposable {
     return [...this.#hosts.values()].map(specOf)
   }
 
-  /** For those who watch. A host that has not answered yet is reported as it was `before`. */
+  /** For those who watch. A host that has not answered yet is reported as it was `before`, one that is down with its GPUs. */
   report(before: readonly HostCapacity[] = []): Omit<SchedulerReport, 'atMs' | 'expectedS' | 'isPreempting'> {
     const known = new Map(before.map((host) => [host.name, host]))
     const hosts = [...this.#hosts.values()].map((record) => {
-      const { spec, trouble } = record
-      if (trouble !== NOT_YET) return specOf(record)
-      const { cpuMilli = 0, memoryBytes = 0 } = { ...known.get(spec.name), ...spec }
-      return { ...specOf(record), cpuMilli, memoryBytes, isDrained: false }
+      const { spec, trouble, facts } = record
+      const last = known.get(spec.name)
+      const own = { ...specOf(record), ...(facts === undefined ? gpusOf(spec, foundGpus(last)) : {}) }
+      if (trouble !== NOT_YET) return own
+      const { cpuMilli = 0, memoryBytes = 0 } = { ...last, ...spec }
+      return { ...own, cpuMilli, memoryBytes, isDrained: false }
     })
     const troubles = this.#places.flatMap(({ name, trouble }) =>
       trouble === undefined || trouble === NOT_YET ? [] : [[name, trouble] as const],
@@ -557,12 +559,12 @@ function wordOf(order: BundleOrder): string {
 }
 
 export function specOf({ spec, facts, trouble }: HostRecord): HostCapacity {
-  const { name, gpuCount, labels, custom } = spec
+  const { name, labels, custom } = spec
   return {
     name,
     cpuMilli: spec.cpuMilli ?? (facts?.cores ?? 0) * 1000,
     memoryBytes: spec.memoryBytes ?? facts?.memoryBytes ?? 0,
-    gpus: Array.from({ length: gpuCount }, () => ''),
+    ...gpusOf(spec, facts?.gpus),
     labels,
     ...(custom === undefined ? {} : { custom }),
     isDrained: trouble !== undefined,

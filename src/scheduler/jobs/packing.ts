@@ -1,5 +1,6 @@
 /** What jobs hold of each host, and which free GPUs no job could use. */
 import { getOrMake } from '../../base/collections.ts'
+import { defined } from '../../base/defined.ts'
 import { type HostCapacity, type ResourceRequest, WHOLE_MILLI } from '../model/resources.ts'
 import { isActive, isFinal, type Job, requestsOf } from './job.ts'
 
@@ -23,6 +24,8 @@ export type PackedHost = {
   readonly jobs: readonly number[]
   readonly holdings: readonly Holding[]
   readonly unknown?: Unknown
+  /** By hosts.yaml, where the host says that it has only these devices. */
+  readonly gpusDeclared?: number
   /** Milli-GPU that are free where no core is, so that no job can use them. */
   readonly strandedMilli: number
 }
@@ -78,7 +81,7 @@ export function packHosts(hosts: readonly KnownHost[], active: readonly Job[]): 
 type HeldBundle = { readonly job: number; readonly devices: readonly number[]; readonly request: ResourceRequest }
 
 function packHost(
-  { name, gpus = [], cpuMilli, memoryBytes, unknown }: KnownHost,
+  { name, gpus = [], gpusDeclared, cpuMilli, memoryBytes, unknown }: KnownHost,
   held: readonly HeldBundle[],
 ): PackedHost {
   const devices: DeviceShare[][] = gpus.map(() => [])
@@ -104,7 +107,7 @@ function packHost(
     memoryBytes,
     jobs: holdings.map(({ job }) => job),
     holdings,
-    ...(unknown === undefined ? {} : { unknown }),
+    ...defined({ unknown, gpusDeclared }),
     strandedMilli: cpuUsedMilli >= cpuMilli && !unknown?.includes('cores') ? freeMilli : 0,
   }
 }

@@ -89,7 +89,10 @@ export function runningOf(job: Job, placements: readonly Placement[], nowS: numb
   return { ...own, ...times, placements, isPreemptible: false }
 }
 
-/** A cluster with the active jobs in their places. A host that cannot hold them any more gets nothing new. */
+/**
+ * A cluster with the active jobs in their places. A host that cannot hold them any more gets nothing new, but a job that has GPUs
+ * which are not offered any more is only in the way of others by what else it holds.
+ */
 export function occupy(hosts: readonly HostCapacity[], active: readonly Job[]) {
   const cluster = new Cluster(hosts)
   const numbers = new Map(hosts.map(({ name }, index) => [name, index]))
@@ -98,10 +101,15 @@ export function occupy(hosts: readonly HostCapacity[], active: readonly Job[]) {
     if (!isActive(state)) continue
     const requests = requestsOf(spec)
     const taken = state.places.flatMap(({ host: name, devices }, rank) => {
-      const shape = cluster.shapeOf(requests[rank] ?? spec.request)
+      const request = requests[rank] ?? spec.request
       const host = numbers.get(name)
       if (host === undefined || state.bundles[rank]?.kind === 'ended') return []
-      if (cluster.holdsOn(shape, { host, devices })) return [cluster.take(shape, { host, devices })]
+      const offered = hosts[host]?.gpus?.length ?? 0
+      const own = devices.filter((device) => device < offered)
+      const gone = devices.length - own.length
+      const shape = cluster.shapeOf(gone === 0 ? request : { ...request, gpuCount: request.gpuCount - gone })
+      const spot = { host, devices: own }
+      if (cluster.holdsOn(shape, spot)) return [cluster.take(shape, spot)]
       cluster.close(host, true)
       return []
     })

@@ -24,6 +24,8 @@ export type HostCapacity = {
   readonly memoryBytes: number
   /** The model of each GPU in device order; `''`: unknown. */
   readonly gpus?: readonly string[]
+  /** By hosts.yaml, where the host says that it has only those in `gpus`. */
+  readonly gpusDeclared?: number | undefined
   readonly custom?: Readonly<Record<string, CustomCapacity>>
   readonly labels?: Readonly<Record<string, string>>
   /** Only requests that tolerate all of them may run here. */

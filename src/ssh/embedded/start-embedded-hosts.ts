@@ -180,6 +180,8 @@ function environmentOf(name: string, user: string, path: string, home: HostHome)
     ENV: join(home.directory, '.shrc'),
     BASH_SILENCE_DEPRECATION_WARNING: '1',
     MUSTER_HOST_KEYS: home.hostKeyFile,
+    // The GPUs of this machine are not those that are declared.
+    MUSTER_HARDWARE: home.directory,
   }
 }
 

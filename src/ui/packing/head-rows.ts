@@ -5,6 +5,7 @@ import { clip } from '../../base/text-width.ts'
 import { whenText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { fragmentation } from '../../scheduler/jobs/packing.ts'
+import { fewerGpusLines } from '../../scheduler/model/fewer-gpus.ts'
 import { boldStyle, mutedStyle, type Span, styleOf, type Theme } from '../compositor/scene.ts'
 import { type Row, wrapRows } from '../rows/rows-pane.ts'
 import { gpus, warn } from './figure-rows.ts'
@@ -98,7 +99,7 @@ function fewRows(text: string, columns: number, most: number, style: Span['style
   return rest === '' ? kept : [...kept, [{ text: ` ${clip(rest, columns - 1)}`, style }]]
 }
 
-/** Why some free GPUs are unusable; empty: all are usable. */
+/** Which declared GPUs are not there, and why some free ones are unusable; empty: all are usable. */
 function fragmentationText({ hosts, down }: PackedCluster): string {
   const { free, mostOnOneHost, largestHost, piecesMilli, largestPieceMilli, strandedMilli, stranded } = fragmentation(
     hosts,
@@ -117,7 +118,8 @@ function fragmentationText({ hosts, down }: PackedCluster): string {
       : []),
     ...(strandedMilli > 0 ? [`${gpus(strandedMilli)} without a free core on ${foldHostSet(stranded)}`] : []),
   ]
-  return parts.length === 0 ? '' : `fragmentation: ${parts.join('; ')}`
+  const fewer = fewerGpusLines(hosts.map((host) => ({ ...host, gpus: host.devices })))
+  return [...fewer, ...(parts.length === 0 ? [] : [`fragmentation: ${parts.join('; ')}`])].join('; ')
 }
 
 function whatIfRows(

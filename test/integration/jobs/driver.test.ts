@@ -79,7 +79,8 @@ describe.skipIf(!canRun)('driving a queue', () => {
   const shell = (host: string) => {
     const home = join(directory, host)
     mkdirSync(home, { recursive: true })
-    const environment = { PATH: `${join(directory, 'bin')}:${process.env.PATH}`, HOME: home, OUT: directory }
+    const PATH = `${join(directory, 'bin')}:${process.env.PATH}`
+    const environment = { PATH, HOME: home, MUSTER_HARDWARE: home, OUT: directory }
     const words = slow.has(host) ? ['-c', 'sleep 0.5; exec sh -s'] : ['-s']
     return spawn('sh', words, { env: environment, stdio: ['pipe', 'pipe', 'ignore'] })
   }
@@ -248,6 +249,24 @@ describe.skipIf(!canRun)('driving a queue', () => {
     const next = submit(spec('touch "$OUT/next"'), { after: saved })
     await drive()
     expect([kinds([...saved, ...next]), exists('next')]).toEqual([['timed-out', 'cancelled'], false])
+  })
+
+  it('gives jobs no GPU that their host does not have', async () => {
+    for (const { name } of HOSTS)
+      mkdirSync(join(directory, name, 'proc/driver/nvidia/gpus/0000:01:00.0'), { recursive: true })
+    const request = { cpuMilli: 1000, memoryBytes: 0, gpuCount: 1, gpuMilli: 1000 }
+    const ids = submit(spec('echo "$CUDA_VISIBLE_DEVICES" >>"$OUT/devices"', { request }), {
+      variants: [{}, {}, {}, {}],
+    })
+    await drive()
+    expect([kinds(ids), lines('devices')]).toEqual([new Array(4).fill('done'), new Array(4).fill('0')])
+    const expected = HOSTS.map(({ name }) => ({ name, gpus: [''], gpusDeclared: 2 }))
+    expect(store.report()?.hosts).toMatchObject(expected)
+    // The next scheduler knows it of a host that does not answer.
+    down.add('b')
+    submit(spec('true'))
+    await drive()
+    expect([store.report()?.hosts, store.report()?.down]).toMatchObject([expected, { b: 'no answer' }])
   })
 
   it('a more important job preempts one that allows it, which runs again afterwards', async () => {

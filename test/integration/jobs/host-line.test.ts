@@ -18,7 +18,12 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { shellQuote } from '../../../src/base/shell-quote.ts'
 import { HostClock, HostLine, type JobHosts } from '../../../src/scheduler/jobs/host-line.ts'
-import { type BundleOrder, formatPrelude, formatRound } from '../../../src/scheduler/jobs/host-program.ts'
+import {
+  type BundleOrder,
+  formatPrelude,
+  formatRound,
+  parseHostAnswer,
+} from '../../../src/scheduler/jobs/host-program.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -43,7 +48,7 @@ describe.skipIf(!canRun)('the line to a host', () => {
   let line: HostLine
 
   const shell = () => {
-    const environment = { PATH: process.env.PATH, HOME: directory }
+    const environment = { PATH: process.env.PATH, HOME: directory, MUSTER_HARDWARE: join(directory, 'hardware') }
     return spawn('sh', ['-c', 'umask 027; exec sh -s'], { env: environment, stdio: ['pipe', 'pipe', 'ignore'] })
   }
   const port: JobHosts = {
@@ -94,6 +99,30 @@ describe.skipIf(!canRun)('the line to a host', () => {
     expect(await line.round(only(start('exit 4')))).toMatchObject({ text: expect.stringMatching(said) })
     expect(child.pid).toBe(pid)
     expect(readdirSync(jobs())).toEqual([KEY])
+  })
+
+  it.each([
+    ['no driver of NVIDIA', [], undefined],
+    ['a driver without a GPU', ['proc/driver/nvidia/gpus'], undefined],
+    ['one GPU', ['proc/driver/nvidia/gpus/0000:01:00.0'], 1],
+    ['two GPUs', ['proc/driver/nvidia/gpus/0000:01:00.0', 'proc/driver/nvidia/gpus/0000:02:00.0'], 2],
+    [
+      'a GPU that could be divided',
+      ['proc/driver/nvidia/gpus/0000:01:00.0', 'proc/driver/nvidia/capabilities/gpu0/mig'],
+      1,
+    ],
+    [
+      'a divided GPU',
+      ['proc/driver/nvidia/gpus/0000:01:00.0', 'proc/driver/nvidia/capabilities/gpu0/mig/gi7/ci0'],
+      undefined,
+    ],
+    ['GPUs of AMD as well', ['proc/driver/nvidia/gpus/0000:01:00.0', 'dev/kfd'], undefined],
+  ])('a host with %s says how many GPUs it has, or nothing', async (_, paths, gpus) => {
+    for (const path of paths) mkdirSync(join(directory, 'hardware', path), { recursive: true })
+    const answer = await line.round(only())
+    const { facts } = parseHostAnswer(answer.kind === 'answer' ? answer.text : '')
+    expect(facts).toEqual({ cores: expect.any(Number), memoryBytes: expect.any(Number), gpus })
+    expect(facts?.memoryBytes).toBeGreaterThan(0)
   })
 
   it('a bundle creates files with the umask of its user, and its output stays private', async () => {

@@ -47,6 +47,7 @@ PasswordAuthentication no
 KbdInteractiveAuthentication no
 PrintMotd no
 PrintLastLog no
+SetEnv MUSTER_HARDWARE=/run/lab
 LogLevel VERBOSE
 Subsystem sftp internal-sftp
 `

@@ -1,4 +1,5 @@
 /** How many GPUs a machine has, and whether their driver answers. */
+import { OTHER_ACCELERATORS } from '../../../base/accelerators.ts'
 import { defined } from '../../../base/defined.ts'
 import type { Fact } from '../../kernel/fact.ts'
 import { parseCount, parsePairs } from './machine.ts'
@@ -34,7 +35,7 @@ if command -v nvidia-smi > /dev/null; then
 else
   set -- /dev/nvidia[0-9]*
   if [ -c "$1" ]; then echo "count=$#"; return 0; fi
-  for each in /dev/kfd /dev/dri/renderD* /dev/accel* /dev/dxg /dev/nvhost* /dev/nvgpu* /dev/davinci[0-9]* /dev/hl[0-9]*; do
+  for each in /dev/dri/renderD* ${OTHER_ACCELERATORS.map((name) => `/dev/${name}`).join(' ')}; do
     [ ! -e "$each" ] || return 0
   done
   # Only Linux has it; elsewhere the files have other names.

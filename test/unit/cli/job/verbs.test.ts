@@ -842,6 +842,36 @@ test('submit says which hosts have changed in hosts.yaml since the scheduler sta
   )
 })
 
+test('pack, show and submit say where hosts.yaml declares more GPUs than the host has, with a scheduler or without', async () => {
+  const declare = (gpu: number) =>
+    writeFileSync(
+      join(directory, 'hosts.yaml'),
+      `cluster: lab\nhosts: { here: { transport: local, resources: { cpu: 4, gpu: ${gpu} } } }\n`,
+    )
+  declare(11)
+  await job(['submit', '--gpu', '2', '--', 'true'])
+  using store = openStore()
+  const lease = store.lease.take('test', 1000, 10_000)
+  if (lease === undefined) throw new Error('another scheduler runs')
+  const declared = [{ name: 'here', address: 'here', cpuMilli: 4000, gpuCount: 11, labels: {} }]
+  const hosts = [{ name: 'here', cpuMilli: 4000, memoryBytes: 2 ** 30, gpus: [''], gpusDeclared: 11, labels: {} }]
+  store.writeReport({ atMs: 1000, hosts, declared, down: {}, expectedS: {} }, lease)
+  const fewer = 'has 1 GPU, not the 11 that hosts.yaml declares'
+  const expectSaid = async () => {
+    expect((await job(['show', '1'])).output).toContain(`here: needs 2 GPUs; ${fewer}`)
+    const { output } = await muster(['pack'])
+    expect(output).toContain('\nhere\t[········]\t')
+    expect(output).toContain(`\nhere: ${fewer}.\n`)
+    expect((await muster(['pack', '--json'])).output).toContain('"gpusDeclared":11')
+    expect((await job(['submit', '--strict', '--gpu', '2', '--', 'true'])).messages).toContain(fewer)
+  }
+  await expectSaid()
+  store.lease.give(lease)
+  await expectSaid()
+  declare(1)
+  expect((await muster(['pack'])).output).not.toContain('declares')
+})
+
 test('muster pack tells what is declared, and of what nobody knows yet that it is not known', async () => {
   const resources = (text: string) => `{ transport: local, resources: { ${text} } }`
   writeFileSync(

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { hasPassed } from '../../../../src/base/clock.ts'
 import { HostClock, type HostLine } from '../../../../src/scheduler/jobs/host-line.ts'
-import { isDue, type JobOrder, newHostRecord, wantsFacts } from '../../../../src/scheduler/jobs/host-rounds.ts'
+import { isDue, type JobOrder, newHostRecord, specOf, wantsFacts } from '../../../../src/scheduler/jobs/host-rounds.ts'
 
 const spec = { name: 'a', address: 'a', gpuCount: 0, labels: {}, custom: undefined }
 const NOW_MS = 1_000_000_000
@@ -18,6 +18,22 @@ test('tests the disk of a host before starts, after trouble, and otherwise every
   expect(wants(order('check'), false, 3600)).toBe(false)
   expect(wantsFacts({ ...record, trouble: 'it is full' }, [], true, NOW_MS)).toBe(true)
   expect(wantsFacts({ ...record, factsMs: undefined }, [], true, NOW_MS)).toBe(true)
+})
+
+test('offers no more GPUs than the host has, and those that are declared where it does not know', () => {
+  const record = newHostRecord({ ...spec, gpuCount: 11 }, {} as HostLine, new HostClock())
+  const offered = (gpus?: number) => {
+    const facts = gpus === undefined ? { cores: 8, memoryBytes: 1 } : { cores: 8, memoryBytes: 1, gpus }
+    const { gpus: devices, gpusDeclared } = specOf({ ...record, facts })
+    return [devices?.length, gpusDeclared]
+  }
+  expect([offered(1), offered(11), offered(16), offered()]).toEqual([
+    [1, 11],
+    [11, undefined],
+    [11, undefined],
+    [11, undefined],
+  ])
+  expect(specOf(record).gpus).toHaveLength(11)
 })
 
 test('polls at once when the clock was set back', () => {

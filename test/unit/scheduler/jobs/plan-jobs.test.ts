@@ -36,6 +36,30 @@ describe('a job that was told to stop', () => {
   })
 })
 
+describe('on a host that has fewer GPUs than are declared', () => {
+  const host = { ...HOST, cpuMilli: 8000, gpus: [''], gpusDeclared: 11 }
+  const request = { ...spec.request, gpuCount: 1, gpuMilli: 1000 }
+  const heldBy = (id: number, ...devices: number[]): Job => ({
+    ...job(id, { kind: 'running', ...on('a'), places: [{ host: 'a', devices }] }),
+    spec: { ...spec, request: { ...request, gpuCount: devices.length } },
+  })
+  const waiting = [7, 8].map((id) => ({ ...job(id, { kind: 'queued' }), spec: { ...spec, request } }))
+  const placedBeside = (active: readonly Job[]) =>
+    planJobs({
+      ...{ hosts: [host], active, lines: waiting.map((one) => [one]), runTimes: new Map(), usage: new Map() },
+      ...{ nowMs: 1_000_000, isPreempting: false },
+    }).events.map(({ id, event }) => [id, event.kind === 'placed' && event.places])
+
+  test('only those that it has are given to jobs', () => {
+    expect(placedBeside([])).toEqual([[7, [{ host: 'a', devices: [0] }]]])
+  })
+
+  test('jobs that have others already keep them, and hold up no job that needs none of these', () => {
+    expect(placedBeside([heldBy(1, 5)])).toEqual([[7, [{ host: 'a', devices: [0] }]]])
+    expect(placedBeside([heldBy(1, 0, 5)])).toEqual([])
+  })
+})
+
 describe('a job with a launcher', () => {
   const places = ['a', 'b', 'c'].map((host) => ({ host, devices: [] }))
   const launch = { kind: 'mpi', options: {}, ports: [46_000, 46_999] } as const

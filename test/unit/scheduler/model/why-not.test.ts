@@ -41,6 +41,33 @@ const requests = fc
     }),
   )
 
+describe('where hosts have fewer GPUs than hosts.yaml declares', () => {
+  const cluster = new Cluster(
+    ['m1', 'm2'].map((name) => ({ name, cpuMilli: 9000, memoryBytes: 0, gpus: [''], gpusDeclared: 11 })),
+  )
+  const gang = (bundles: number, gpuCount: number, gpuMilli = 1000) => ({
+    ...{ name: '', strategy: 'PACK' as const },
+    bundles: Array.from({ length: bundles }, () => ({ cpuMilli: 0, memoryBytes: 0, gpuCount, gpuMilli })),
+  })
+  const FEWER = 'has 1 GPU, not the 11 that hosts.yaml declares'
+
+  it('says so of a job that GPUs are missing for, whether or not they are in use', () => {
+    expect(whyNotGang(cluster, gang(1, 2))).toEqual({
+      isImpossible: true,
+      lines: ['Too large for these hosts, even when they are idle.', `m[1-2]: needs 2 GPUs; ${FEWER}`],
+    })
+    expect(whyNotGang(cluster, gang(3, 1))?.lines).toContain(`m[1-2]: ${FEWER}`)
+    const busy = cluster.copy()
+    for (const host of [0, 1]) busy.take(busy.shapeOf(gang(1, 1).bundles[0]!), { host, devices: [0] })
+    expect(whyNotGang(busy, gang(1, 1))?.lines).toContain(`m[1-2]: needs 1 idle GPU, 0 of 1 idle; ${FEWER}`)
+  })
+
+  it('says nothing of it to a job that something else is missing for', () => {
+    const cores = { cpuMilli: 10_000, memoryBytes: 0, gpuCount: 1, gpuMilli: 1000 }
+    expect(whyNotGang(cluster, { ...gang(0, 0), bundles: [cores] })?.lines.join()).not.toContain('declares')
+  })
+})
+
 describe('why a request does not fit', () => {
   it('gives reasons exactly where placing fails, and is impossible exactly where idle hosts would not do', () => {
     fc.assert(

@@ -286,6 +286,13 @@ describe('the picture of the Packing tab', () => {
     expect(textOf(packingPanes(inputOf(statusOf(hostSpecs(3), []), 160, 40)))).not.toContain('fragmentation')
   })
 
+  it('says which hosts have fewer GPUs than are declared, also where a job holds one that is not there', () => {
+    const hosts = hostSpecs(2, 1).map((host) => ({ ...host, gpusDeclared: 11 }))
+    const text = textOf(packingPanes(inputOf(statusOf(hosts, [jobOf(1, runningOn('n1', 5))]), 160, 40)))
+    expect(text).toContain('n[1-2]: has 1 GPU, not the 11 that hosts.yaml declares')
+    expect(text).toContain('train-1')
+  })
+
   it('says which hosts of running jobs are no longer declared', () => {
     const status = statusOf(hostSpecs(2), [jobOf(1, runningOn('n1', 0)), jobOf(2, runningOn('n7', 0))])
     expect(textOf(packingPanes(inputOf(status, 80, 24)))).toContain('2 running (1 on n7, not in hosts.yaml), 0 waiting')

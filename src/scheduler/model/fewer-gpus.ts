@@ -1,0 +1,21 @@
+/** Hosts with fewer GPUs than hosts.yaml declares, in words. */
+import { counted } from '../../base/counted.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import type { HostCapacity } from './resources.ts'
+
+type Counts = Pick<HostCapacity, 'name' | 'gpusDeclared'> & { readonly gpus?: readonly unknown[] }
+
+/** `has 1 GPU, not the 11 that hosts.yaml declares`; undefined: no fewer are known. */
+export function fewerGpus({ gpus = [], gpusDeclared }: Omit<Counts, 'name'>): string | undefined {
+  return gpusDeclared === undefined
+    ? undefined
+    : `has ${counted(gpus.length, 'GPU')}, not the ${gpusDeclared} that hosts.yaml declares`
+}
+
+/** A line for each set of hosts that are alike. */
+export function fewerGpusLines(hosts: readonly Counts[]): readonly string[] {
+  const byText = Map.groupBy(hosts, fewerGpus)
+  return [...byText].flatMap(([text, own]) =>
+    text === undefined ? [] : [`${foldHostSet(own.map(({ name }) => name))}: ${text}`],
+  )
+}
