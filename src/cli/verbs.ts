@@ -387,6 +387,7 @@ export const VERBS: VerbTable = {
       row: changes('start ranks as a row of launchers in hosts.yaml says', CLUSTER, one(launches, 'row'), {
         ...printed(ofJobs, 'launch'),
         isDefault: true,
+        names: async (source) => (await import('./launch/row-names.ts')).rowNames(source),
       }),
       check: reads(
         'ask the hosts whether a launched job could start there; start nothing',

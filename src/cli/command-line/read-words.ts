@@ -17,8 +17,11 @@ export type ReadWords = {
   readonly areOptionsOver: boolean
   /** Index of the first word of the user's command, if no `--` is before it: as with ssh, all that follows belongs to it. */
   readonly commandAt?: number | undefined
-  /** Index of the first operand of the verb that a group has for words which name none of its verbs. */
-  readonly defaultAt?: number | undefined
+  /**
+   * Of a group that has a verb for words which name none of its verbs: where the name of the verb belongs, and the first operand,
+   * which is that name if options came first.
+   */
+  readonly late?: { readonly nameAt: number; readonly wordAt: number; readonly isName: boolean } | undefined
 }
 
 export const isOption = (word: string): boolean => word.startsWith('-') && word !== '-'
@@ -32,34 +35,40 @@ export async function readWords(tree: VerbTree, words: readonly string[]): Promi
   let pending: Option | undefined
   let hosts: string | undefined
   let commandAt: number | undefined
-  let defaultAt: number | undefined
+  /** The group whose options came before the name of a verb, and where they began. */
+  let open: { readonly group: Command; readonly at: number } | undefined
+  let late: ReadWords['late']
 
   const take = (option: Option, value: string): void => {
     if (option.long === '--hosts') hosts = value
   }
   const known = (name: string): Option | undefined =>
     [...command.options, ...tree.program.options].find(({ short, long }) => name === short || name === long)
-  const find = async (name: string): Promise<Option | undefined> => {
+  const find = async (name: string, index: number): Promise<Option | undefined> => {
     if (known(name) === undefined) {
-      command = tree.defaultBelow(command) ?? command
+      const below = tree.defaultBelow(command)
+      if (below !== undefined) open = { group: command, at: index }
+      command = below ?? command
       await tree.load(command)
     }
     return known(name)
   }
-  const readOption = async (word: string): Promise<void> => {
+  const readOption = async (word: string, index: number): Promise<void> => {
+    if (word === '-h' || word === '--help') isHelp = true
     const [, name = '', value] = /^([^=]*)(?:=([\s\S]*))?$/.exec(word) ?? []
-    const option = await find(name)
+    const option = await find(name, index)
     if (option?.required && value === undefined) pending = option
     else if (option !== undefined && value !== undefined) take(option, value)
     else if (option === undefined && /^-[^-]./.test(word)) {
       // Short ones in one word: -vy, -ctrain.
-      const first = await find(word.slice(0, 2))
-      if (first !== undefined && !first.required) await readOption(`-${word.slice(2)}`)
+      const first = await find(word.slice(0, 2), index)
+      if (first !== undefined && !first.required) await readOption(`-${word.slice(2)}`, index)
     }
   }
   const readOperand = async (index: number): Promise<void> => {
     const below = tree.defaultBelow(command)
-    if (below !== undefined) defaultAt = index
+    const nameAt = below === undefined ? open?.at : index
+    if (operands === 0 && nameAt !== undefined) late = { nameAt, wordAt: index, isName: false }
     command = below ?? command
     await tree.load(command)
     const argument = command.registeredArguments[operands]
@@ -71,16 +80,24 @@ export async function readWords(tree: VerbTree, words: readonly string[]): Promi
   }
 
   for (const [index, word] of words.entries()) {
-    const below = operands === 0 ? command.commands.find((each) => each.name() === word) : undefined
+    const below = operands === 0 && late === undefined ? verbNamed(word, open?.group ?? command) : undefined
     if (pending !== undefined) {
       take(pending, word)
       pending = undefined
     } else if (areOptionsOver) await readOperand(index)
     else if (word === '--') areOptionsOver = true
-    else if (isOption(word)) await readOption(word)
-    else if (below !== undefined) command = below
-    else if (word === 'help' && command.commands.length > 0) isHelp = true
+    else if (isOption(word)) await readOption(word, index)
+    else if (below !== undefined) {
+      command = below
+      if (open !== undefined) {
+        await tree.load(command)
+        late = { nameAt: open.at, wordAt: index, isName: true }
+      }
+    } else if (word === 'help' && command.commands.length > 0) isHelp = true
     else await readOperand(index)
   }
-  return { command, operands, pending, hosts, isHelp, areOptionsOver, commandAt, defaultAt }
+  return { command, operands, pending, hosts, isHelp, areOptionsOver, commandAt, late }
 }
+
+const verbNamed = (word: string, { commands }: Command): Command | undefined =>
+  commands.find((each) => each.name() === word)

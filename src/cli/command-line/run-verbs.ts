@@ -6,6 +6,7 @@ import { defined } from '../../base/defined.ts'
 import { type ErrorCode, MusterError } from '../../base/errors.ts'
 import { packageRoot } from '../../base/package-root.ts'
 import { printable } from '../../base/printable.ts'
+import type { InventorySource } from '../../inventory/load-inventory.ts'
 import { nearestWord } from '../../inventory/nearest-word.ts'
 import { describeError } from './describe-error.ts'
 import { selectionOf, splitJsonFields } from './json-fields.ts'
@@ -20,7 +21,7 @@ import {
   refuseOfConsole,
   TAKES_A_VALUE,
 } from './options.ts'
-import { readWords } from './read-words.ts'
+import { type ReadWords, readWords } from './read-words.ts'
 import { ReaderGone, reportOutputErrors } from './report-output-errors.ts'
 import { pathOf, VerbTree } from './tree.ts'
 import { type CliContext, EXIT, type GlobalOptions, type Verb, type VerbTable } from './verb.ts'
@@ -93,11 +94,14 @@ export async function runVerb(
       await tree.load(program)
     }
     const read = Object.hasOwn(verbs, first) ? await readWords(tree, args) : undefined
-    const { commandAt, defaultAt } = read ?? {}
+    const { commandAt, late } = read ?? {}
+    if (read?.isHelp) await refuseMistypedName(read, args, tree, context)
     const named = commandAt === undefined ? args : args.toSpliced(commandAt, 0, '--')
-    // Of a verb that is not named, Commander would show the help of its group.
+    // Of a verb that is not named, or after its options, Commander would show the help of its group.
     const words =
-      read === undefined || defaultAt === undefined ? named : named.toSpliced(defaultAt, 0, read.command.name())
+      read === undefined || late === undefined
+        ? named
+        : named.toSpliced(late.wordAt, late.isName ? 1 : 0).toSpliced(late.nameAt, 0, read.command.name())
     await program.parseAsync(splitJsonFields(words), { from: 'user' })
     if (isUnread()) return EXIT.ok
     if (!limit.isOver || exitCode !== EXIT.interrupted) return exitCode
@@ -137,14 +141,39 @@ async function refuseMistypedVerb(args: readonly string[], verbs: VerbTable, con
     throw new MusterError('usage', 'the console runs no command', { hint: 'Run: muster run TARGET -- COMMAND' })
 }
 
+/** For help only: the verb itself refuses names that it does not know. @throws MusterError `usage` for a misspelt verb of a group */
+async function refuseMistypedName(
+  { command, late, hosts }: ReadWords,
+  args: readonly string[],
+  tree: VerbTree,
+  context: CliContext,
+): Promise<void> {
+  const { parent } = command
+  if (parent === null || late === undefined || late.isName) return
+  const word = args[late.wordAt] ?? ''
+  const rows = await tree.namesOf(command, await sourceOf(hosts, context)).catch(() => undefined)
+  const names = [...(rows ?? []), ...parent.commands.map((each) => each.name())]
+  const isMistyped = rows !== undefined && !names.includes(word) && nearestWord(word, names) !== undefined
+  if (isMistyped) throw unknownCommand(word, `muster ${pathOf(parent)}`, names)
+}
+
+function unknownCommand(word: string, path: string, names: readonly string[]): MusterError {
+  const meant = nearestWord(word, names)
+  const hint = meant === undefined ? `Run: ${path} --help` : `Did you mean ${path} ${meant}?`
+  return new MusterError('usage', `unknown command: ${printable(word)}`, { hint })
+}
+
+async function sourceOf(hosts: string | undefined, context: CliContext): Promise<InventorySource> {
+  const { inventorySource } = await import('../connect/endpoints.ts')
+  return inventorySource(defined({ hosts: hosts ?? environmentValue('--hosts', context.environment) }), context)
+}
+
 /** Whether hosts.yaml, ssh_config or /etc/hosts names it. */
 async function isNamed(word: string, args: readonly string[], context: CliContext): Promise<boolean> {
   const { isDeclared } = await import('../../inventory/load-inventory.ts')
-  const { inventorySource } = await import('../connect/endpoints.ts')
   const at = args.findIndex((arg) => arg === '--hosts' || arg.startsWith('--hosts='))
   const given = args[at]?.startsWith('--hosts=') ? args[at].slice('--hosts='.length) : args[at + 1]
-  const hosts = at < 0 ? environmentValue('--hosts', context.environment) : given
-  return await isDeclared(word, inventorySource(defined({ hosts }), context))
+  return await isDeclared(word, await sourceOf(at < 0 ? undefined : given, context))
 }
 
 /**
@@ -162,11 +191,8 @@ function helpAsOption(args: readonly string[], verbs: VerbTable): readonly strin
       continue
     }
     const entry = Object.hasOwn(table, word) ? table[word] : undefined
-    if (entry === undefined && help !== undefined) {
-      const meant = nearestWord(word, shownVerbs(table))
-      const hint = meant === undefined ? `Run: ${path} --help` : `Did you mean ${path} ${meant}?`
-      throw new MusterError('usage', `unknown command: ${printable(word)}`, { hint })
-    }
+    if (entry === undefined && help !== undefined && !hasDefault(table))
+      throw unknownCommand(word, path, shownVerbs(table))
     if (entry === undefined) break
     last = index
     if (!('verbs' in entry)) break
@@ -176,6 +202,9 @@ function helpAsOption(args: readonly string[], verbs: VerbTable): readonly strin
   // Behind the verb: at the end it could belong to the command of the user.
   return help === undefined ? args : args.toSpliced(Math.max(last, help) + 1, 0, '--help').toSpliced(help, 1)
 }
+
+const hasDefault = (verbs: VerbTable): boolean =>
+  Object.values(verbs).some((entry) => 'isDefault' in entry && entry.isDefault === true)
 
 const shownVerbs = (verbs: VerbTable): readonly string[] =>
   Object.entries(verbs).flatMap(([name, entry]) => ('isHidden' in entry ? [] : [name]))

@@ -1,6 +1,7 @@
 /** The table of verbs as a tree of commands. A verb's own arguments, options and examples come with its code, when it is loaded. */
 import { Command, type Option } from 'commander'
 import { printable } from '../../base/printable.ts'
+import type { InventorySource } from '../../inventory/load-inventory.ts'
 import type { OutputSchema } from '../schemas/shape.ts'
 import { addSharedOptions, declares, isCommand, sharedOptionsOf, takeTargetsOnce } from './options.ts'
 import type { CliContext, Verb, VerbCode, VerbGroup, VerbTable } from './verb.ts'
@@ -116,6 +117,12 @@ export class VerbTree {
       const entry = this.#entries.get(below)
       return entry !== undefined && 'isDefault' in entry && entry.isDefault === true
     })
+  }
+
+  /** The words that a default verb knows. */
+  async namesOf(command: Command, source: InventorySource): Promise<readonly string[]> {
+    const entry = this.#entries.get(command)
+    return entry === undefined || 'verbs' in entry ? [] : ((await entry.names?.(source)) ?? [])
   }
 
   /** Examples and notes of a loaded verb. */

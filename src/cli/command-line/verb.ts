@@ -2,6 +2,7 @@
 
 import type { Readable, Writable } from 'node:stream'
 import type { Command } from 'commander'
+import type { InventorySource } from '../../inventory/load-inventory.ts'
 import type { WarmTransport } from '../../ssh/persist/warm-connections.ts'
 import type { OutputSchema } from '../schemas/shape.ts'
 import type { HeldConsole } from '../sessions/held-console.ts'
@@ -29,6 +30,8 @@ export type Verb = {
   readonly isHidden?: boolean
   /** It gets the words of its group that name no verb. */
   readonly isDefault?: boolean
+  /** Of a default: words that it knows, which are no misspelt verbs. */
+  readonly names?: (source: InventorySource) => Promise<readonly string[]>
   /** The schema of what it prints with --json; without one it takes no --json. */
   readonly output?: () => Promise<OutputSchema>
   /** Its code, by itself or as the `verb` of a module. */

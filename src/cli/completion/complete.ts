@@ -7,7 +7,6 @@ import type { Command } from 'commander'
 import { printable } from '../../base/printable.ts'
 import { clip } from '../../base/text-width.ts'
 import { HOST, lastOperand, operandsOf } from '../../inventory/complete-host-set.ts'
-import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import { findHostsFile, loadInventory } from '../../inventory/load-inventory.ts'
 import { CHANGED_KINDS } from '../../scheduler/jobs/job.ts'
 import type { JobStore } from '../../scheduler/jobs/store.ts'
@@ -139,10 +138,9 @@ const jobs = fromQueue((store, typed, verb) => {
 
 /** Launchers in hosts.yaml. */
 const rows: Value = async (_typed, { hosts }, context) => {
-  const { section } = await import('../../scheduler/launch/rows.ts')
-  const source = inventorySource(hosts === undefined ? {} : { hosts }, context)
-  const found = findHostsFile(source) === undefined ? undefined : sectionOf(await loadInventory(source), section)
-  return { kind: 'words', found: Array.from(found?.keys() ?? [], (name) => [name, 'row of hosts.yaml'] as const) }
+  const { rowNames } = await import('../launch/row-names.ts')
+  const names = await rowNames(inventorySource(hosts === undefined ? {} : { hosts }, context))
+  return { kind: 'words', found: names.map((name) => [name, 'row of hosts.yaml'] as const) }
 }
 
 /** Muster's own, and those in hosts.yaml. */
