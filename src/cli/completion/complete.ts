@@ -14,6 +14,7 @@ import { environmentValue } from '../command-line/options.ts'
 import type { VerbTree } from '../command-line/tree.ts'
 import { type CliContext, EXIT } from '../command-line/verb.ts'
 import { inventorySource } from '../connect/endpoints.ts'
+import { parseIds } from '../job/arguments.ts'
 import { jobsToName } from '../job/jobs-to-name.ts'
 import { positionOf, type Wanted } from './position.ts'
 import { readBashLine } from './shells.ts'
@@ -131,9 +132,10 @@ const KINDS: Readonly<Record<string, readonly string[]>> = { ...CHANGED_KINDS, w
 
 const jobs = fromQueue((store, typed, verb) => {
   const start = typed.slice(0, typed.lastIndexOf(',') + 1)
-  return jobsToName(store, KINDS[verb]).map(
-    ({ id, state, spec }) => [`${start}${id}`, `${state.kind}: ${spec.name ?? ''}`] as const,
-  )
+  const given = new Set(start === '' ? [] : parseIds(start.slice(0, -1)))
+  return jobsToName(store, KINDS[verb])
+    .filter(({ id }) => !given.has(id))
+    .map(({ id, state, spec }) => [`${start}${id}`, `${state.kind}: ${spec.name ?? ''}`] as const)
 })
 
 /** Launchers in hosts.yaml. */

@@ -12,8 +12,10 @@ export function completeSubmit(text: string, { options, values }: SubmitWords): 
     const hosts = completeHostSet(text.slice(from))
     return hosts && { ...hosts, from: hosts.from + from }
   }
-  const [, option = '', word = ''] = /(?:^|\s)(--[a-z-]+)(?:=|\s+)(?:\S*,)?([^\s,]*)$/.exec(text) ?? []
-  const known = Object.hasOwn(values, option) ? values[option] : undefined
+  const [, option = '', given = '', word = ''] = /(?:^|\s)(--[a-z-]+)(?:=|\s+)(\S*,)?([^\s,]*)$/.exec(text) ?? []
+  const known = Object.hasOwn(values, option)
+    ? values[option]?.filter((value) => !given.split(',').includes(value))
+    : undefined
   if (known !== undefined) return { from: text.length - word.length, word, kind: known }
   return /(^|\s)-\S*$/.test(text) ? completeOneOf(options)(text) : completeLastPath(text)
 }

@@ -168,7 +168,9 @@ describe('jobs and studies', () => {
     for (const name of ['fit', 'eval']) await runMuster(['job', 'submit', '--name', name, '--', 'true'], { directory })
     const { output } = await runMuster(['--complete', 'fish', 'job', 'cancel', ''], { directory })
     expect(output).toBe('words\n2\tqueued: eval\n1\tqueued: fit\n')
-    expect(await offered('job', 'cancel', '1,')).toBe('words: 1,2 1,1')
+    expect(await offered('job', 'cancel', '1,')).toBe('words: 1,2')
+    expect(await offered('job', 'submit', '--after', '2,')).toBe('words: 2,1')
+    expect(await offered('job', 'submit', '--after=7,1-2,')).toBe('words:')
     expect(await offered('ray', 'stop', '')).toBe('words:')
   })
 

@@ -16,6 +16,22 @@ const row = (command: readonly string[], first?: readonly string[]) =>
     done: 'all',
   })
 
+it.each([
+  ['A=1 train.py', '--env A=1'],
+  ['A=/data/x.csv,y train.py', '--env A=/data/x.csv,y'],
+  // What the shell of the host would expand, quote or add is another value outside of it.
+  ['A=$HOME/x train.py', '--env A=VALUE'],
+  ['A="b c" train.py', '--env A=VALUE'],
+  ['A=~/x train.py', '--env A=VALUE'],
+  ['PATH+=:/opt train.py', '--env PATH=VALUE'],
+  // May be a secret.
+  ['WANDB_API_KEY=0123abcd train.py', '--env WANDB_API_KEY=VALUE'],
+  ['HF_TOKEN=hf_x train.py', '--env HF_TOKEN=VALUE'],
+  ['PGPASSWORD=x train.py', '--env PGPASSWORD=VALUE'],
+])('the hint for %j says %s', (line, hint) => {
+  expect(commandFor(vllm, line)).toMatchObject({ hint: `Use: ${hint}` })
+})
+
 describe('one simple command', () => {
   it.each([
     'train.py',
@@ -93,6 +109,5 @@ describe('the command of a launcher', () => {
 
   it('is refused with what to write in its place', () => {
     expect(commandFor(row(['env']), 'a | b')).toMatchObject({ hint: expect.stringContaining("sh -c 'LINE'") })
-    expect(commandFor(row(['env']), 'A=1 b')).toMatchObject({ hint: 'Use: --env A=VALUE' })
   })
 })

@@ -12,7 +12,7 @@ it.each([
   ['--gpu 1 --on ', { from: 13, word: '', kind: 'host-set' }],
   ['--launch ac', { from: 9, word: 'ac', kind: VALUES['--launch'] }],
   ['--gpu 1 --launch=', { from: 17, word: '', kind: VALUES['--launch'] }],
-  ['--after 9,10', { from: 10, word: '10', kind: VALUES['--after'] }],
+  ['--after 9,10', { from: 10, word: '10', kind: ['105'] }],
   ['--launch mpi --n', { from: 13, word: '--n', kind: OPTIONS }],
   ['--launch mpi -- ./ac', { from: 16, word: './ac', kind: 'path' }],
   ['--copy-dir ./da', { from: 11, word: './da', kind: 'path' }],
