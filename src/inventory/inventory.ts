@@ -12,6 +12,8 @@ import { didYouMean } from './nearest-word.ts'
 export type Inventory = {
   /** The file it was read from; undefined for a target without a file. */
   readonly file?: string
+  /** That file as the user would name it (`fileTitle`). */
+  readonly shown?: string
   /** That file is the example of a checkout. */
   readonly isExample?: boolean
   readonly cluster?: string
@@ -21,6 +23,9 @@ export type Inventory = {
   /** What the sections of areas declare, by key (`sectionOf`). */
   readonly sections?: ReadonlyMap<string, unknown>
 }
+
+/** What messages call its file. */
+export const fileTitle = ({ shown = 'hosts.yaml' }: Inventory): string => printable(shown)
 
 /** Hosts of an inventory, or others that a target gives in full. */
 export type Selection = { readonly inventory: Inventory; readonly hosts: readonly Host[] }
@@ -90,7 +95,7 @@ export function resolveTarget(
 ): readonly Host[] {
   if (expression === undefined && inventory.hosts.length === 0) {
     if (options.mayBeEmpty) return []
-    throw new MusterError('usage', 'hosts.yaml declares no hosts', {
+    throw new MusterError('usage', `${fileTitle(inventory)} declares no hosts`, {
       hint: 'Add them under hosts, or name them on the command line: user@host.',
     })
   }

@@ -86,7 +86,7 @@ export async function loadInventory(source: InventorySource): Promise<Inventory>
   if (latest?.text === text && latest.shown === shown && latest.sections === sections)
     return { ...latest.inventory, file: path }
   const { parseHostsYaml } = await import('./hosts-yaml.ts')
-  const inventory = { ...parseHostsYaml(text, shown, await sections()), isExample: isExample(text) }
+  const inventory = { ...parseHostsYaml(text, shown, await sections()), shown, isExample: isExample(text) }
   latest = { text, shown, sections, inventory }
   return { ...inventory, file: path }
 }

@@ -6,7 +6,7 @@ import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import { type Inventory, resolveTarget } from '../../inventory/inventory.ts'
+import { fileTitle, type Inventory, resolveTarget } from '../../inventory/inventory.ts'
 import { loadInventory } from '../../inventory/load-inventory.ts'
 import { nearestWord } from '../../inventory/nearest-word.ts'
 import { localEndpoint, resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
@@ -64,11 +64,11 @@ export async function prepareBringUp(
     // As they are written in the file: `environment`, not `env`.
     const keys = await Promise.all(sought.map(async ({ section }) => (await section()).section.key))
     const words = `${missing === undefined ? 'any of ' : ''}${keys.join(', ')}`
-    throw new MusterError('configuration', `${inventory.file ?? 'the inventory'} does not declare ${words}`, {
+    throw new MusterError('configuration', `${fileTitle(inventory)} does not declare ${words}`, {
       hint: 'docs/hosts-yaml.md shows how.',
     })
   }
-  if (options.on !== undefined) checkConcerned([...selected], areas)
+  if (options.on !== undefined) checkConcerned([...selected], areas, inventory)
 
   const isHere = areas.some((area) => area.hosts.includes(THIS_MACHINE)) && !selected.has(THIS_MACHINE)
   const own = isHere ? [localEndpoint(THIS_MACHINE, endpointOptions(options, context))] : []
@@ -90,12 +90,12 @@ export async function prepareBringUp(
 }
 
 /** @throws MusterError `usage` when no area has any of the hosts, which would look as if nothing had to be done on them */
-function checkConcerned(hosts: readonly string[], areas: readonly Area[]): void {
+function checkConcerned(hosts: readonly string[], areas: readonly Area[], inventory: Inventory): void {
   if (hosts.length === 0 || areas.some((area) => area.hosts.some((host) => hosts.includes(host)))) return
   const words = areas.map(({ name, hosts: own }) => `${name}: ${foldHostSet(own)}`)
   throw new MusterError(
     'usage',
-    `--on: hosts.yaml does not declare ${areas.map(({ name }) => name).join(', ')} for ${foldHostSet(hosts)}`,
+    `--on: ${fileTitle(inventory)} does not declare ${areas.map(({ name }) => name).join(', ')} for ${foldHostSet(hosts)}`,
     {
       hint: `Declared hosts are ${words.join('; ')}.`,
     },

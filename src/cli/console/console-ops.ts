@@ -1,11 +1,12 @@
 /** What the console does over the connections of its shells: status and bring-up, and the Ray cluster. */
 
+import { basename } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
-import type { Inventory } from '../../inventory/inventory.ts'
+import { fileTitle, type Inventory } from '../../inventory/inventory.ts'
 import { type Area, prepareAreas } from '../../ops/kernel/area.ts'
 import { gatherAreaFacts, type HostStatus, statusesOf, verifyAreas } from '../../ops/kernel/bring-up.ts'
 import { type ChangeEnd, type ChangeHandlers, type ChangeOptions, changeHosts } from '../../ops/kernel/change.ts'
@@ -116,6 +117,10 @@ export function createConsoleBringUp(options: ConsoleConnections): BringUpPort {
       areas.flatMap((area) => area.hosts).filter((host) => host === THIS_MACHINE || fleet.endpoint(host) !== undefined),
     )
   return {
+    get file() {
+      // Without its directory, as the tab may be narrow.
+      return basename(fileTitle(options.inventory))
+    },
     async areas() {
       const areas = await prepare()
       return AREAS.map(({ name }) => {
@@ -198,7 +203,7 @@ export function createConsoleRay(connections: ConsoleConnections): RayPort {
     const wanted = sectionOf(connections.inventory, section) === undefined ? undefined : await wantedNow()
     const say = (text: string): void => handlers.onStderr(Buffer.from(`${text}\n`))
     if (wanted === undefined) {
-      say('hosts.yaml declares no Ray cluster')
+      say(`${fileTitle(connections.inventory)} declares no Ray cluster`)
       return { kind: 'exit', code: 1 }
     }
     const whole = await wholeOrder(order, context)

@@ -65,9 +65,13 @@ except with -L and -D. It reconnects lost hosts. Ctrl-C closes everything; the e
     if (isAlone && isDashboard(target)) {
       const host = known.find(({ name }) => name === target)?.host
       if (host === undefined)
-        throw new MusterError('usage', `neither hosts.yaml nor a running job says where ${target} is`, {
-          hint: `Name its host: muster forward HOST ${target}`,
-        })
+        throw new MusterError(
+          'usage',
+          `neither ${printable(options.hosts ?? 'hosts.yaml')} nor a running job says where ${target} is`,
+          {
+            hint: `Name its host: muster forward HOST ${target}`,
+          },
+        )
       return await forward(host, { plain: [target] }, known, options, context)
     }
     return await forward(target, words, known, options, context)

@@ -5,7 +5,7 @@ import { systemClock } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { JOBS_DIRECTORY } from '../../base/left.ts'
-import type { Inventory } from '../../inventory/inventory.ts'
+import { fileTitle, type Inventory } from '../../inventory/inventory.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { placeByPolicy } from '../../scheduler/gangs/place-by-policy.ts'
 import { findGang } from '../../scheduler/gangs/place-gang.ts'
@@ -311,7 +311,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
       const job = store.get(id)
       const read = job?.attempt === attempt ? engineLog(engines, store.id, job, rank) : undefined
       const piece = { fromByte: -LOG_BYTES, mostBytes: LOG_BYTES }
-      return (await read?.(piece, hosts, signal)) ?? 'hosts.yaml no longer declares its engine'
+      return (await read?.(piece, hosts, signal)) ?? `${fileTitle(queue.inventory)} no longer declares its engine`
     },
     submitWords: async () => (await import('./submit-typed.ts')).typedWords(queue),
     async submit(text) {

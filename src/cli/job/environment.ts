@@ -2,8 +2,10 @@
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
+import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
+import { fileTitle, type Inventory } from '../../inventory/inventory.ts'
 import { FIND_TOOL } from '../../ops/env/conda-scripts.ts'
-import type { EnvironmentSpec } from '../../ops/env/section.ts'
+import { section } from '../../ops/env/section.ts'
 import { pathWord } from '../../ops/kernel/files.ts'
 import { CHECKPOINT } from '../../scheduler/jobs/checkpoint.ts'
 
@@ -23,10 +25,11 @@ const FORMS = '`declared` (the one of hosts.yaml), venv:PATH, conda:NAME (or its
 type ActivatedEnvironment = Extract<JobEnvironment, { kind: 'venv' | 'conda' }>
 
 /** @throws MusterError 'usage' for a word that is none, 'configuration' when hosts.yaml declares none. */
-export function parseJobEnvironment(word: string, declared: EnvironmentSpec | undefined): JobEnvironment {
+export function parseJobEnvironment(word: string, inventory: Inventory): JobEnvironment {
   if (word === 'declared') {
+    const declared = sectionOf(inventory, section)
     if (declared === undefined)
-      throw new MusterError('configuration', 'hosts.yaml declares no environment', {
+      throw new MusterError('configuration', `${fileTitle(inventory)} declares no environment`, {
         hint: `--from-env takes ${FORMS}.`,
       })
     switch (declared.kind) {

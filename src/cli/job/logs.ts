@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { fileTitle } from '../../inventory/inventory.ts'
 import { NO_FILES } from '../../ops/kernel/host-output.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
@@ -151,7 +152,8 @@ async function printEngine(job: Job, options: LogOptions, queue: OpenQueue, cont
       queue.store.id,
       job,
       rank,
-    )?.({ fromByte: -mostBytes, mostBytes }, hosts.ops, context.signal)) ?? `hosts.yaml no longer declares ${title}`
+    )?.({ fromByte: -mostBytes, mostBytes }, hosts.ops, context.signal)) ??
+    `${fileTitle(queue.inventory)} no longer declares ${title}`
   return await printAllOfEngine(job, title, readEnd, options, context)
 }
 
@@ -182,7 +184,10 @@ async function printOne(
   const needed = readLog !== undefined ? [] : isWrapped ? (places ?? []) : [place]
   const lost = needed.find(({ host }) => !names.has(host))
   if (lost !== undefined)
-    throw new MusterError('configuration', `it ran on ${placeTitle(lost.host)}, which hosts.yaml no longer declares`)
+    throw new MusterError(
+      'configuration',
+      `it ran on ${placeTitle(lost.host)}, which ${fileTitle(queue.inventory)} no longer declares`,
+    )
   const hasEnded = () => {
     const { attempt, state } = jobOr(queue, id)
     return attempt !== job.attempt || isFinal(state)

@@ -8,7 +8,7 @@ import { shellQuote } from '../../base/shell-quote.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import { hostAddresses } from '../../inventory/host-addresses.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import type { Inventory } from '../../inventory/inventory.ts'
+import { fileTitle, type Inventory } from '../../inventory/inventory.ts'
 import { loadInventory } from '../../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { measuredLinks } from '../../ops/net/mesh/kept-mesh.ts'
@@ -215,7 +215,7 @@ export function changedSinceStart({ store, inventory, driver }: OpenQueue): stri
 
 export function changedWords(queue: OpenQueue): string | undefined {
   const hosts = changedSinceStart(queue)
-  const words = `hosts.yaml has changed for ${hosts} since the scheduler started. Start it again:`
+  const words = `${fileTitle(queue.inventory)} has changed for ${hosts} since the scheduler started. Start it again:`
   return hosts && `${words} ${queue.command('job work')}`
 }
 

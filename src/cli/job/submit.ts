@@ -12,7 +12,7 @@ import { printable, printableLines } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { clip } from '../../base/text-width.ts'
 import { parseMemorySize, sectionOf } from '../../inventory/hosts-yaml-schema.ts'
-import { type Inventory, resolveTarget } from '../../inventory/inventory.ts'
+import { fileTitle, type Inventory, resolveTarget } from '../../inventory/inventory.ts'
 import { section as envSection } from '../../ops/env/section.ts'
 import { directoryPath } from '../../ops/nfs/shared-directory.ts'
 import { findGang } from '../../scheduler/gangs/place-gang.ts'
@@ -395,8 +395,8 @@ function specOf(
     ...(options.array === undefined ? [] : ['MUSTER_ARRAY_INDEX']),
   ]
   const declared = sectionOf(inventory, envSection)
-  const place = options.fromEnv === undefined ? undefined : parseJobEnvironment(options.fromEnv, declared)
-  const image = engineImage(options, place)
+  const place = options.fromEnv === undefined ? undefined : parseJobEnvironment(options.fromEnv, inventory)
+  const image = engineImage(options, place, inventory)
   const inside = image === undefined ? place : undefined
   const setUp = options.launch === undefined || inside === undefined ? undefined : setUpOf(inside)
   const command = inside === undefined || setUp !== undefined ? own : inEnvironment(own, inside, names, options.gpu > 0)
@@ -434,12 +434,16 @@ function specOf(
 }
 
 /** Of an engine that runs images itself. @throws MusterError 'usage' for options of docker, which it cannot give it. */
-function engineImage({ engine }: SubmitOptions, place: JobEnvironment | undefined): string | undefined {
+function engineImage(
+  { engine }: SubmitOptions,
+  place: JobEnvironment | undefined,
+  inventory: Inventory,
+): string | undefined {
   if (place?.kind !== 'image' || ENGINES.find(({ name }) => name === engine)?.runsImages !== true) return undefined
   if (place.options !== undefined)
     throw new MusterError(
       'usage',
-      `--engine ${engine} cannot use the docker options of the environment in hosts.yaml`,
+      `--engine ${engine} cannot use the docker options of the environment in ${fileTitle(inventory)}`,
       {
         hint: `Name the image alone: --from-env image:${printable(place.name)}`,
       },
@@ -506,7 +510,9 @@ function engineOf(
   if (kind === undefined) throw new MusterError('usage', `unknown engine: ${printable(engine)}`, { hint: names })
   const title = placeTitle(enginePlace(engine))
   if (!kind.isDeclared(inventory))
-    throw new MusterError('configuration', `hosts.yaml declares no ${title} cluster`, { hint: `See ${kind.docs}.` })
+    throw new MusterError('configuration', `${fileTitle(inventory)} declares no ${title} cluster`, {
+      hint: `See ${kind.docs}.`,
+    })
   const given = Object.entries({
     on,
     'per-host': perHost,
@@ -568,7 +574,7 @@ export function checkRoom(spec: JobSpec, queue: OpenQueue, { strict }: SubmitOpt
   const why = neverFits(queue, gangOf(spec))
   if (why === undefined) return
   const [, ...reasons] = why
-  const hint = `${printable(joinReasons(reasons)).replace(/\.?$/, '.')} Ask for less, or change resources in hosts.yaml.`
+  const hint = `${printable(joinReasons(reasons)).replace(/\.?$/, '.')} Ask for less, or change resources in ${fileTitle(queue.inventory)}.`
   if (strict) throw new MusterError('usage', 'no host can ever hold this job', { hint })
   context.stderr.write(`muster: warning: no host can ever hold this job. ${hint}\n`)
 }

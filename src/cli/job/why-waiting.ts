@@ -1,6 +1,7 @@
 /** Why a job does not run yet, or where its engine runs it, from what is stored alone. */
 import { whenText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
+import { fileTitle } from '../../inventory/inventory.ts'
 import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { askedOf, freeRoom, judgeRoom } from '../../scheduler/jobs/engine-room.ts'
@@ -152,7 +153,7 @@ function goneHosts({ id, spec }: Job, queue: OpenQueue): string | undefined {
   const wanted = on !== undefined && 'values' in on ? on.values : []
   const known = new Set(hostsOf(queue).map(({ name }) => name))
   if (wanted.length === 0 || wanted.some((name) => known.has(name))) return undefined
-  const words = `it may run only on ${foldHostSet([...wanted])}, no longer in hosts.yaml.`
+  const words = `it may run only on ${foldHostSet([...wanted])}, no longer in ${fileTitle(queue.inventory)}.`
   return `${words} Run: ${queue.command(`job edit ${id} --on HOSTS`)}`
 }
 

@@ -4,6 +4,7 @@ import { systemClock } from '../../base/clock.ts'
 import { DisposableStore } from '../../base/disposable.ts'
 import { MusterError } from '../../base/errors.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
+import { fileTitle } from '../../inventory/inventory.ts'
 import { loadInventory } from '../../inventory/load-inventory.ts'
 import { apiPath, type KubernetesRefusal } from '../../ops/kubernetes/api.ts'
 import { type Kubernetes, openKubernetes } from '../../ops/kubernetes/kubernetes.ts'
@@ -41,7 +42,7 @@ export async function declaredCluster(options: GlobalOptions, context: CliContex
   const inventory = await loadInventory(inventorySource(options, context))
   const spec = sectionOf(inventory, section)
   if (spec === undefined)
-    throw new MusterError('configuration', `${inventory.file ?? 'the inventory'} declares no Kubernetes cluster`, {
+    throw new MusterError('configuration', `${fileTitle(inventory)} declares no Kubernetes cluster`, {
       hint: 'Add a section k8s; k8s: {} is the current context of kubectl on this machine (docs/engines.md).',
     })
   return { inventory, spec }

@@ -3,6 +3,7 @@
 import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import { whenText } from '../../base/time-text.ts'
+import { fileTitle } from '../../inventory/inventory.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { parseBundleKey } from '../../scheduler/jobs/orders.ts'
 import { lettersOf } from '../../scheduler/jobs/packing.ts'
@@ -29,7 +30,7 @@ export async function showEngine(
   const title = placeTitle(enginePlace(name))
   using engines = await openEngines(inventory, context)
   using hosts = await connectHosts(inventory, options, context)
-  const usage = (await engines.get(name)?.usage?.(hosts.ops, signal)) ?? 'hosts.yaml does not declare it'
+  const usage = (await engines.get(name)?.usage?.(hosts.ops, signal)) ?? `${fileTitle(inventory)} does not declare it`
   if (typeof usage === 'string') {
     stderr.write(`muster: cannot ask ${title}: ${printable(usage)}\n`)
     return EXIT.unreachable

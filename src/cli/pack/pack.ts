@@ -5,6 +5,7 @@ import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
+import { fileTitle } from '../../inventory/inventory.ts'
 import { section as raySection } from '../../ops/ray/section.ts'
 import type { PlacementGroup } from '../../ops/ray/usage.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
@@ -93,7 +94,7 @@ function showQueue(queue: OpenQueue, { json }: PackOptions, context: CliContext)
   const { downMilli, strandedMilli } = packingFigures(packed, down)
   const waiting = queue.store.counts().get('queued') ?? 0
   const elsewhere = onRemovedHosts(active, packed).map(
-    ({ job, hosts }) => `Job ${job} runs on ${foldHostSet(hosts)}, no longer in hosts.yaml.`,
+    ({ job, hosts }) => `Job ${job} runs on ${foldHostSet(hosts)}, no longer in ${fileTitle(queue.inventory)}.`,
   )
   const here = onHosts.length - elsewhere.length
   const lines = [

@@ -4,7 +4,7 @@ import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
-import { resolveTarget } from '../../inventory/inventory.ts'
+import { fileTitle, resolveTarget } from '../../inventory/inventory.ts'
 import { section as raySection } from '../../ops/ray/section.ts'
 import { isActive } from '../../scheduler/jobs/job.ts'
 import { occupy, runningOf } from '../../scheduler/jobs/plan-jobs.ts'
@@ -101,7 +101,7 @@ function roomOf(queue: OpenQueue, { on, idle, exclude }: PlanOptions, { now }: C
   )
   const known = declaredHosts(queue).filter(({ name }) => names.has(name))
   if (known.length === 0)
-    throw new MusterError('configuration', 'no host of hosts.yaml to plan for', {
+    throw new MusterError('configuration', `no host of ${fileTitle(inventory)} to plan for`, {
       hint: 'Declare hosts with resources.',
     })
   const active = idle === true ? [] : store.active()

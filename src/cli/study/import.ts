@@ -7,9 +7,7 @@ import { counted } from '../../base/counted.ts'
 import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
-import type { Inventory } from '../../inventory/inventory.ts'
-import { section as environmentSection } from '../../ops/env/section.ts'
+import { fileTitle, type Inventory } from '../../inventory/inventory.ts'
 import { mirrorTrials } from '../../scheduler/jobs/mirror-rows.ts'
 import { NOTHING_KNOWN, type ReadSource, readStudy, refreshStudy } from '../../scheduler/jobs/study-sources.ts'
 import { MOST_SOURCE_TRIALS, shownUrl, sourceMetrics, sourceSentence } from '../../scheduler/study/source.ts'
@@ -96,7 +94,7 @@ export async function openPython(
   context: CliContext,
 ): Promise<OpenPython> {
   if (host !== undefined && !inventory.hosts.some((one) => one.name === host))
-    throw new MusterError('usage', `--on ${printable(host)}: hosts.yaml has no such host`)
+    throw new MusterError('usage', `--on ${printable(host)}: ${fileTitle(inventory)} has no such host`)
   const hosts = host === undefined ? undefined : await connectHosts(inventory, options, context)
   return {
     call: callPython(() => {
@@ -117,8 +115,7 @@ export function sourceOf(
   inventory: Inventory,
   context: CliContext,
 ): StudySource {
-  const declared = sectionOf(inventory, environmentSection)
-  const setUp = fromEnv === undefined ? undefined : pythonSetUp(parseJobEnvironment(fromEnv, declared))
+  const setUp = fromEnv === undefined ? undefined : pythonSetUp(parseJobEnvironment(fromEnv, inventory))
   const metrics = metricsOf(metric)
   const place = defined({ host: on, setUp })
   if (url.length > MOST_URL || url.includes('\0')) throw new MusterError('usage', 'the URL is too long')

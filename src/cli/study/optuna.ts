@@ -5,7 +5,7 @@ import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
-import type { Inventory } from '../../inventory/inventory.ts'
+import { fileTitle, type Inventory } from '../../inventory/inventory.ts'
 import { section as environmentSection } from '../../ops/env/section.ts'
 import { samplerScript } from '../../ops/optuna/sampler-program.ts'
 import type { JobHosts } from '../../scheduler/jobs/host-line.ts'
@@ -56,12 +56,12 @@ export function samplerPlaceOf(options: SamplerOptions, inventory: Inventory): S
   const host = samplerOn ?? declared?.from
   if (host === undefined)
     throw new MusterError('usage', `--method ${method} needs a host on which Optuna is installed`, {
-      hint: 'Name it with --sampler-on HOST, or declare an environment in hosts.yaml. --method random needs none.',
+      hint: `Name it with --sampler-on HOST, or declare an environment in ${fileTitle(inventory)}. --method random needs none.`,
     })
   if (!inventory.hosts.some(({ name }) => name === host))
-    throw new MusterError('usage', `--sampler-on ${printable(host)}: hosts.yaml has no such host`)
+    throw new MusterError('usage', `--sampler-on ${printable(host)}: ${fileTitle(inventory)} has no such host`)
   const word = fromEnv ?? (declared?.hosts.includes(host) ? 'declared' : undefined)
-  const environment = word === undefined ? undefined : parseJobEnvironment(word, declared)
+  const environment = word === undefined ? undefined : parseJobEnvironment(word, inventory)
   return {
     host,
     setUp: environment === undefined ? '' : pythonSetUp(environment),

@@ -7,10 +7,8 @@ import { counted } from '../../base/counted.ts'
 import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { didYouMean } from '../../inventory/nearest-word.ts'
-import { section } from '../../ops/env/section.ts'
 import { CHECKPOINT } from '../../scheduler/jobs/checkpoint.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import type { JobSpec } from '../../scheduler/jobs/job.ts'
@@ -305,7 +303,7 @@ function checkNames({ parameters }: Space, { env }: SubmitOptions): void {
 /** The command of --explore in the environment of the jobs; a launcher brings its own. */
 function exploreIn({ explore, fromEnv, launch }: StudyOptions, inventory: Inventory): string | undefined {
   if (explore === undefined || fromEnv === undefined || launch !== undefined) return explore
-  return withStdinIn(parseJobEnvironment(fromEnv, sectionOf(inventory, section)), explore)
+  return withStdinIn(parseJobEnvironment(fromEnv, inventory), explore)
 }
 
 /** What a trial runs; its directory is copied to the hosts. */

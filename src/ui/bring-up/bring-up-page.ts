@@ -227,7 +227,7 @@ export class BringUpPage implements Page {
       const isFiltered = this.#shown.length === 0 && this.#view.marked.size === 0
       const filtered = noMatchText(tableView(this.#context.state, HOSTS), 'host')
       return this.#context.notice(
-        isFiltered ? `${filtered}: Esc clears the filter` : 'hosts.yaml declares nothing for these hosts',
+        isFiltered ? `${filtered}: Esc clears the filter` : `${this.#view.file} declares nothing for these hosts`,
         'warning',
       )
     }

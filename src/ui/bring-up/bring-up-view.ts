@@ -49,6 +49,8 @@ export type SideKind = 'details' | 'plan' | 'steps'
 export type BringUpView = {
   /** Undefined: not read yet. */
   readonly columns?: readonly AreaColumn[] | undefined
+  /** What messages call the file that they were read from; printable. */
+  readonly file: string
   /** Why they cannot be read; printable. */
   readonly trouble?: string | undefined
   /** By `cellKey`. */
@@ -75,6 +77,7 @@ export type BringUpView = {
 }
 
 export const noBringUp: BringUpView = {
+  file: 'hosts.yaml',
   statuses: new Map(),
   cursor: {},
   marked: new Set(),
@@ -337,6 +340,8 @@ export type ChangeResult = {
 
 /** Uses only the connections of the shells, and asks no questions. */
 export interface BringUpPort {
+  /** What messages call the hosts.yaml that was read; printable. */
+  readonly file: string
   /** All areas, in the order of bring-up; rejects when hosts.yaml cannot be read. */
   areas(): Promise<readonly AreaColumn[]>
   /** Reads the facts of all hosts and verifies what is declared, without changes. `onHost`: a host has answered. */

@@ -164,12 +164,13 @@ export class BringUpWork implements Disposable {
       columns.filter(isSame).flatMap(({ name, hosts = [] }) => hosts.map((each) => cellKey(name, each))),
     )
     const statuses = new Map([...this.#view.statuses].filter(([cell]) => cells.has(cell)))
-    this.set({ columns, statuses, cursor: { host, area }, trouble: undefined })
+    const { file } = this.#port
+    this.set({ columns, file, statuses, cursor: { host, area }, trouble: undefined })
     const order = this.isDeciding ? this.#view.change?.order : undefined
     if (order === undefined || !order.areas.some((name) => changed.includes(name))) return
     this.cancel()
     const key = order.direction === 'up' ? 'u' : 'd'
-    this.#context.notice(`hosts.yaml has changed since this plan: ${key} makes a new one`, 'warning')
+    this.#context.notice(`${file} has changed since this plan: ${key} makes a new one`, 'warning')
   }
 
   /** Reads hosts.yaml, then checks the hosts. */

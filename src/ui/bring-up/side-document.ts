@@ -79,7 +79,7 @@ function detailsDocument(view: BringUpView, context: TableContext): RowDocument 
   out.say(`${host} · ${column.name}`, boldStyle(theme.accent)).say(`${sign} ${text}`, boldStyle(colour))
   if (cell.kind === 'undeclared') {
     const what = column.hosts === undefined ? column.name : `${column.name} for ${host}`
-    return out.blank().say(`hosts.yaml declares no ${what}.`, mutedStyle(theme)).document()
+    return out.blank().say(`${view.file} declares no ${what}.`, mutedStyle(theme)).document()
   }
   if (cell.kind === 'unknown') return out.blank().say('Not checked yet: press r.', mutedStyle(theme)).document()
   const status = view.statuses.get(cellKey(column.name, host))

@@ -109,14 +109,14 @@ function areaWidths(areas: readonly AreaColumn[], { onlyArea }: BringUpView, roo
 }
 
 /** In place of the table where there is nothing to show. */
-function emptyDocument({ columns: areas, trouble }: BringUpView, { theme, columns }: TableContext): RowDocument {
+function emptyDocument({ columns: areas, file, trouble }: BringUpView, { theme, columns }: TableContext): RowDocument {
   const say = (text: string, style = styleOf(theme.text)): Row[] => wrapRows(text, columns, '  ', style)
   if (trouble !== undefined) return documentOf([[], ...say(trouble, boldStyle(theme.danger))])
   if (areas === undefined) return documentOf([[], ...say('reading hosts.yaml …', mutedStyle(theme))])
   const names = areas.map(({ name }) => name).join(', ')
   return documentOf([
     [],
-    ...say('hosts.yaml declares nothing to bring up.', boldStyle(theme.text)),
+    ...say(`${file} declares nothing to bring up.`, boldStyle(theme.text)),
     [],
     ...say(`It can declare ${names}. For passwordless SSH between all hosts, add:`),
     [],

@@ -17,10 +17,7 @@ it.each([
   [['env', 'status'], 'environment'],
 ])('names the keys of the file: %j', async (args, keys) => {
   const { exitCode, messages } = await runMuster(args, { directory })
-  expect([exitCode, messages.split('\n')[0]]).toEqual([
-    3,
-    `muster: ${join(directory, 'hosts.yaml')} does not declare ${keys}`,
-  ])
+  expect([exitCode, messages.split('\n')[0]]).toEqual([3, `muster: hosts.yaml does not declare ${keys}`])
 })
 
 it('takes no login for a host of --on, which would have no effect', async () => {
@@ -40,4 +37,20 @@ it.each([['up'], ['down'], ['status']])('%s --on says that an area does not have
     output: '',
     messages: 'muster: --on: hosts.yaml does not declare trust for n1\nDeclared hosts are trust: n[2-3].\n',
   })
+})
+
+it.each([
+  [['status'], 'lab.yaml does not declare any of trust, packages, nfs, environment, ray, slurm, k8s'],
+  [['up', 'trust', '--on', 'm1'], '--on: lab.yaml does not declare trust for m1'],
+  [['k8s', 'pods'], 'lab.yaml declares no Kubernetes cluster'],
+  [['pack', '--engine', 'slurm'], 'cannot ask Slurm: lab.yaml does not declare it'],
+  [['job', 'submit', '--engine', 'slurm', 'true'], 'lab.yaml declares no Slurm cluster'],
+  [['job', 'submit', '--from-env', 'declared', 'true'], 'lab.yaml declares no environment'],
+  [['study', 'import', '--on', 'm9', 's', 'sqlite:////x'], '--on m9: lab.yaml has no such host'],
+])('names the file that was read: %j', async (args, words) => {
+  const trust = args.includes('trust') ? "trust: { mesh: 'm[2-3]' }" : ''
+  const hosts = 'm1: { transport: local }, m2: { transport: local }, m3: { transport: local }'
+  writeFileSync(join(directory, 'lab.yaml'), `hosts: { ${hosts} }\n${trust}\n`)
+  const { messages } = await runMuster(['--hosts', 'lab.yaml', ...args], { directory })
+  expect(messages.split('\n')[0]).toBe(`muster: ${words}`)
 })

@@ -323,9 +323,10 @@ describe('the Bring-up tab', () => {
   it('shows what to declare when nothing is declared', async () => {
     const { type, port, text, footer, console } = await openTab()
     port.columns = [{ name: 'trust', hosts: undefined }]
+    port.file = 'lab.yaml'
     type('r')
     await setImmediate()
-    expect(text()).toContain('hosts.yaml declares nothing to bring up')
+    expect(text()).toContain('lab.yaml declares nothing to bring up')
     // The whole text, and no details of a table that is not there.
     expect(text()).toContain('trust: { mesh: "@all" }')
     expect(text()).not.toMatch(/m1 · |not declared/)

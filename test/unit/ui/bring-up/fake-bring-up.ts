@@ -40,6 +40,7 @@ type Change = {
 }
 
 export class FakeBringUp implements BringUpPort {
+  file = 'hosts.yaml'
   columns: readonly AreaColumn[] = [
     { name: 'trust', hosts: ['m1', 'm2', 'm3'] },
     { name: 'nfs', hosts: undefined },

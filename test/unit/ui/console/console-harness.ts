@@ -95,6 +95,7 @@ export const idleWork: WorkPort = {
 }
 
 const nothingDeclared: BringUpPort = {
+  file: 'hosts.yaml',
   areas: async () => [{ name: 'trust', hosts: undefined }],
   check: async () => [],
   change: async () => ({ kind: 'unchanged' }),
