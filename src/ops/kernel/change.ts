@@ -2,6 +2,7 @@
  * A whole change: gather facts, plan, show and ask, lock, gather again, apply, gather again, verify. Without a question (`--yes`)
  * hosts are locked first. The handlers show the plan and ask; nothing is written except on the hosts and in the journal.
  */
+import { timeText } from '../../base/time-text.ts'
 import { type ApplyEvent, type ApplyResult, applyPlan } from './apply.ts'
 import type { Area, ChangeDirection } from './area.ts'
 import { type AreaFactsOptions, type AreaFinding, type FactsByArea, gatherAreaFacts, verifyAreas } from './bring-up.ts'
@@ -76,7 +77,7 @@ export async function changeHosts(options: ChangeOptions, handlers: ChangeHandle
   const known = hostsToLock(shown.plan)
   locks.keepOnly(known)
   const isBehindLocks = known.every((host) => locks.isHeld(host))
-  if (!(await lockAll(known, locks, handlers))) return { kind: 'locked' }
+  if (!(await lockAll(known, locks, options, handlers))) return { kind: 'locked' }
   // While the user read the plan, another Muster may have changed the hosts: the plan is made again.
   const now = isBehindLocks ? shown : await check(options)
   if (signal.aborted) return { kind: 'cancelled' }
@@ -84,7 +85,7 @@ export async function changeHosts(options: ChangeOptions, handlers: ChangeHandle
     handlers.onPlan(now.plan, true)
     if (canStart(now.plan) && !(await handlers.confirm(now.plan))) return { kind: 'declined' }
     const others = hostsToLock(now.plan).filter((host) => !known.includes(host))
-    if (!(await lockAll(others, locks, handlers))) return { kind: 'locked' }
+    if (!(await lockAll(others, locks, options, handlers))) return { kind: 'locked' }
   }
   const lost = locks.watch()
   if (lost.aborted) return endOfLost(now, locks, handlers)
@@ -179,11 +180,23 @@ async function awayOrTried(locks: HostLocks, host: string): Promise<Away | undef
   return awayBy(host, lock.outcome)
 }
 
-async function lockAll(names: readonly string[], locks: HostLocks, { onSay }: ChangeHandlers): Promise<boolean> {
+/** An owner tells its time in UTC, since it may be in another time zone. */
+const withLocalTime = (owner: string, nowMs: number): string =>
+  owner.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, (time) => {
+    const ms = Date.parse(time)
+    return Number.isNaN(ms) ? time : timeText(ms, nowMs)
+  })
+
+async function lockAll(
+  names: readonly string[],
+  locks: HostLocks,
+  { now }: ChangeOptions,
+  { onSay }: ChangeHandlers,
+): Promise<boolean> {
   const taken = await Promise.all(
     names.map(async (host) => {
       const lock = await locks.take(host)
-      const words = wordsOf(host, lock)
+      const words = wordsOf(host, lock, now())
       if (words !== undefined) onSay(words, lock.kind === 'held')
       return lock
     }),
@@ -205,10 +218,10 @@ function endOfLost(
   return { kind: 'lost', ...known }
 }
 
-function wordsOf(host: string, lock: Lock): string | undefined {
+function wordsOf(host: string, lock: Lock, nowMs: number): string | undefined {
   switch (lock.kind) {
     case 'busy':
-      return `${host} is being changed by another Muster (${lock.owner})`
+      return `${host} is being changed by another Muster (${withLocalTime(lock.owner, nowMs)})`
     case 'failed':
       return `${host} cannot be locked: ${lock.reason}`
     case 'held':

@@ -1,5 +1,6 @@
 /** The whole way of a change on hosts that answer as the test says: who is asked how often. */
 import { describe, expect, it } from 'vitest'
+import { clockText, timeText } from '../../../../src/base/time-text.ts'
 import { areaOf } from '../../../../src/ops/kernel/area.ts'
 import { changeHosts } from '../../../../src/ops/kernel/change.ts'
 import type { Plan } from '../../../../src/ops/kernel/plan.ts'
@@ -47,14 +48,16 @@ async function bringUp(
     undefined,
   )
   const plans: Plan[] = []
+  const said: string[] = []
   const end = await changeHosts(
     { ...OPTIONS, hosts, areas: [area], isAgreed },
-    { ...HANDLERS, onPlan: (plan) => plans.push(plan) },
+    { ...HANDLERS, onPlan: (plan) => plans.push(plan), onSay: (text) => said.push(text) },
   )
   return {
     end: end.kind,
     found: end.kind === 'done' ? end.findings.map(({ host, gravity, cause }) => `${gravity} ${host}: ${cause}`) : [],
     plans: plans.length,
+    said,
     looks,
     asked,
     ran: hosts.scripts.filter((each) => /^m1 \w+$/.test(each)),
@@ -103,7 +106,18 @@ describe('a change', () => {
     expect(await bringUp([['write']], { isAgreed: true, locks: [busy, busy] })).toMatchObject({
       end: 'locked',
       ran: [],
+      said: ['m1 is being changed by another Muster (somebody)'],
     })
+  })
+
+  it.each([
+    ['2026-11-27T13:51:07.123Z', timeText(Date.UTC(2026, 10, 27, 13, 51), 0)],
+    ['1970-01-01T00:00:00.000Z', clockText(0)],
+    ['9999-99-99T99:99:99.999Z', '9999-99-99T99:99:99.999Z'],
+  ])('shows the time of the other Muster as local time: %s', async (time, shown) => {
+    const busy = { outcome: { kind: 'exit', code: 75 }, stdout: `ada@m1, process 7, since ${time}` } as const
+    const { said } = await bringUp([['write']], { isAgreed: true, locks: [busy, busy] })
+    expect(said).toEqual([`m1 is being changed by another Muster (ada@m1, process 7, since ${shown})`])
   })
 })
 

@@ -19,10 +19,11 @@ export class StandInHosts implements OpsHosts {
     this.#answer = answer
   }
 
-  async exec(host: string, script: string, { stdin, turn, signal }: ScriptOptions): Promise<ScriptResult> {
+  async exec(host: string, script: string, { stdin, turn, signal, onOutput }: ScriptOptions): Promise<ScriptResult> {
     this.ran.push({ host, script, stdin: Buffer.from(stdin ?? []).toString() })
     if (turn !== undefined && (await this.#isOverBefore(turn, script, signal))) return CANCELLED
     const { outcome = { kind: 'exit', code: 0 }, stdout = '', stderr = '' } = await this.#answer(host, script, signal)
+    if (stdout !== '') onOutput?.('stdout', stdout)
     return { outcome, stdout: Buffer.from(stdout), stderr: Buffer.from(stderr), durationMs: 0 }
   }
 
