@@ -29,6 +29,7 @@ import { launcherOf } from '../../scheduler/launch/launcher-of.ts'
 import { LAUNCHERS } from '../../scheduler/launch/launchers.ts'
 import {
   checkRequest,
+  gpusAsked,
   milliOf,
   type ResourceRequest,
   type Strategy,
@@ -551,14 +552,12 @@ function requestOf(
     throw new MusterError('usage', `--memory ${printable(memory ?? '')}: write it as 16GiB, or with TiB, MiB, KiB, GB`)
   if (memoryBytes > 0 && /^\d+$/.test(memory ?? ''))
     throw new MusterError('usage', `--memory ${memory} would be ${formatBytes(memoryBytes)}: add a unit, as in 16GiB`)
-  if (gpu > 0 && gpu * WHOLE_MILLI < 1) throw new MusterError('usage', '--gpu: a share of a GPU is at least 0.001')
-  if (gpu > 1 && !Number.isInteger(gpu))
-    throw new MusterError('usage', '--gpu: more than one GPU must be a whole number')
+  const gpus = gpusAsked(gpu)
+  if (typeof gpus === 'string') throw new MusterError('usage', `--gpu ${gpu}: ${gpus}`)
   const request: ResourceRequest = {
     cpuMilli: milliOf(cpu, 'up'),
     memoryBytes,
-    gpuCount: gpu === 0 ? 0 : Math.max(1, Math.floor(gpu)),
-    gpuMilli: gpu === 0 ? 0 : gpu < 1 ? milliOf(gpu, 'up') : WHOLE_MILLI,
+    ...gpus,
     ...(on === undefined ? {} : { selectors: [{ label: 'host', is: 'in', values: on }] }),
   }
   checkRequest(request)

@@ -2,7 +2,7 @@
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { parseMemorySize } from '../../inventory/hosts-yaml-schema.ts'
-import { milliOf, type ResourceRequest, WHOLE_MILLI } from '../model/resources.ts'
+import { gpusAsked, milliOf, type ResourceRequest } from '../model/resources.ts'
 import type { Role } from './launcher.ts'
 
 const MOST = 10_000
@@ -30,9 +30,9 @@ export function parseRole(text: string, request: ResourceRequest, names?: readon
     if (!/^\d{1,9}(\.\d{1,6})?$/.test(value)) throw wrong(`${key || pair} needs a number`)
     if (key === 'cpu') own = { ...own, cpuMilli: milliOf(amount, 'up') }
     else if (key === 'gpu') {
-      if (amount > 1 && !Number.isInteger(amount)) throw wrong('more than one GPU must be a whole number')
-      const gpuMilli = amount === 0 ? 0 : amount < 1 ? milliOf(amount, 'up') : WHOLE_MILLI
-      own = { ...own, gpuCount: Math.ceil(amount), gpuMilli }
+      const gpus = gpusAsked(amount)
+      if (typeof gpus === 'string') throw wrong(gpus)
+      own = { ...own, ...gpus }
     } else throw wrong('a role can ask for cpu, gpu and memory')
   }
   return { name, count: Number(count), request: own }

@@ -13,6 +13,16 @@ export function milliOf(amount: number, rounding: 'up' | 'down'): number {
   return rounding === 'up' ? Math.ceil(milli) : Math.floor(milli)
 }
 
+/** For GPUs that a person asks for, a sentence where they cannot be given. A share is not rounded up: three thirds fit on a GPU. */
+export function gpusAsked(amount: number): Pick<ResourceRequest, 'gpuCount' | 'gpuMilli'> | string {
+  if (amount > 1 && !Number.isInteger(amount)) return 'more than one GPU must be a whole number'
+  const [less, more] = [milliOf(amount, 'down'), milliOf(amount, 'up')]
+  if (amount > 0 && less === 0) return 'a share of a GPU is at least 0.001'
+  if (less !== more)
+    return `a share of a GPU has at most three decimals: write ${less / WHOLE_MILLI} or ${more / WHOLE_MILLI}`
+  return { gpuCount: Math.ceil(amount), gpuMilli: Math.min(less, WHOLE_MILLI) }
+}
+
 /** `pool`: one amount that is divided freely. `unit`: instances; a share lives on one of them. */
 export type CustomCapacity =
   | { readonly kind: 'pool'; readonly amount: number }

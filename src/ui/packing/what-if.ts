@@ -5,6 +5,7 @@ import type { BundlePlace } from '../../scheduler/jobs/job.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
 import {
   type Gang,
+  gpusAsked,
   milliOf,
   type ResourceRequest,
   type Strategy,
@@ -61,7 +62,8 @@ export const OPTIONS = ['--bundles', '--cpu', '--gpu', '--memory', '--strategy']
 export function parseWhatIf(text: string): WhatIf | string {
   const words = splitWords(text)
   if (words === undefined) return OPEN_QUOTE
-  let [cpu, gpu, bundles, memoryBytes, strategy] = [1, 0, 1, 0, 'PACK' as Strategy]
+  let [cpu, bundles, memoryBytes, strategy] = [1, 1, 0, 'PACK' as Strategy]
+  let gpus = { gpuCount: 0, gpuMilli: 0 }
   for (let at = 0; at < words.length; at += 2) {
     const [name = '', value] = [words[at], words[at + 1]]
     if (!(OPTIONS as readonly string[]).includes(name))
@@ -83,14 +85,16 @@ export function parseWhatIf(text: string): WhatIf | string {
       bundles = number
     } else if (!isAmount) return `${name} must be a number, 0 or more`
     else if (name === '--cpu') cpu = number
-    else if (number > 1 && !Number.isInteger(number)) return '--gpu must be below 1 or a whole number'
-    else gpu = number
+    else {
+      const asked = gpusAsked(number)
+      if (typeof asked === 'string') return `--gpu ${number}: ${asked}`
+      gpus = asked
+    }
   }
   const request: ResourceRequest = {
     cpuMilli: milliOf(cpu, 'up'),
     memoryBytes,
-    gpuCount: gpu === 0 ? 0 : Math.max(1, gpu),
-    gpuMilli: gpu === 0 ? 0 : gpu < 1 ? milliOf(gpu, 'up') : WHOLE_MILLI,
+    ...gpus,
   }
   return { request, bundles, strategy, by: 'muster', slider: 'policy' }
 }

@@ -694,7 +694,10 @@ test('cancel names jobs that did not change as ranges', async () => {
 test.each([
   [['--memory', '16'], '--memory 16 would be 16 B: add a unit, as in 16GiB'],
   [['--memory', '99PiB'], '--memory 99PiB: write it as 16GiB, or with TiB, MiB, KiB, GB'],
-  [['--gpu', '0.0001'], '--gpu: a share of a GPU is at least 0.001'],
+  [['--gpu', '0.0001'], '--gpu 0.0001: a share of a GPU is at least 0.001'],
+  [['--gpu', '0.33333'], '--gpu 0.33333: a share of a GPU has at most three decimals: write 0.333 or 0.334'],
+  [['--gpu', '0.9999'], '--gpu 0.9999: a share of a GPU has at most three decimals: write 0.999 or 1'],
+  [['--gpu', '1.5'], '--gpu 1.5: more than one GPU must be a whole number'],
   [['--user', ''], 'the account of --user is empty'],
   [['--', ' '], 'the command is empty'],
 ])('submit refuses %j, which nobody means', async (options, reason) => {

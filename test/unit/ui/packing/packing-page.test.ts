@@ -473,7 +473,7 @@ describe('what if', () => {
 
   it.each([
     ["--gpu '1", 'unclosed quotation mark'],
-    ['--gpu 1.5', '--gpu must be below 1 or a whole number'],
+    ['--gpu 1.5', '--gpu 1.5: more than one GPU must be a whole number'],
     ['--bundles 0', '--bundles must be 1 to 1000'],
     ['--memory much', '--memory must be a size like 16GiB'],
     ['--strategy ANY', '--strategy must be one of PACK, SPREAD, STRICT_PACK, STRICT_SPREAD'],
