@@ -25,7 +25,12 @@ type CleanOptions = GlobalOptions & { readonly olderThan: number; readonly recor
 export const verb: VerbCode = {
   define: (command) =>
     command
-      .option('--older-than <days>', 'delete only files of jobs that ended at least DAYS days ago', numberFrom(0), 7)
+      .option(
+        '--older-than <days>',
+        'delete only files of jobs that ended at least DAYS days ago; those of the last minute always stay',
+        numberFrom(0),
+        7,
+      )
       .option('--records', 'also delete the records of these jobs from the queue, for good (default: keep them)')
       .option('--dry-run', 'count what would be deleted'),
   help: `
