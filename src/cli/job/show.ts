@@ -25,7 +25,7 @@ import {
   silenceOf,
   UNFINISHED_KINDS,
 } from '../../scheduler/jobs/job.ts'
-import { JOB_COLUMNS, requestText, termsText } from '../../scheduler/jobs/job-columns.ts'
+import { JOB_COLUMNS, noAnswerText, requestText, STATE_COLUMN, termsText } from '../../scheduler/jobs/job-columns.ts'
 import { type Metric, metricJson, rankBy } from '../../scheduler/jobs/metric.ts'
 import { handLinesOf, preflightOf } from '../../scheduler/jobs/orders.ts'
 import type { SweepRow } from '../../scheduler/jobs/results.ts'
@@ -70,13 +70,16 @@ Examples:
     const isTerminal = context.stdout.isTTY === true
     const columns = JOB_COLUMNS.filter(({ isNeeded }) => !isTerminal || isNeeded?.(jobs) !== false)
     const nowMs = context.now()
-    const rows = jobs
-      .toReversed()
-      .map((job) =>
-        columns.map(({ text, most = 1000 }) =>
-          isTerminal ? clip(printable(text(job, nowMs)), most) : text(job, nowMs),
-        ),
-      )
+    const driver = queue.store.lease.owner(nowMs)
+    // Without a scheduler, nothing is known of hosts now.
+    const down = (driver !== undefined && queue.store.report()?.down) || {}
+    const rows = jobs.toReversed().map((job) =>
+      columns.map((column) => {
+        const text = column.text(job, nowMs)
+        const more = column === STATE_COLUMN ? noAnswerText(job.state, down) : ''
+        return isTerminal ? clip(printable(text + more), column.most ?? 1000) : text
+      }),
+    )
     context.stdout.write(
       formatTable(
         columns.map(({ title }) => title),
@@ -89,14 +92,12 @@ Examples:
     const counts = [...queue.store.counts()].map(
       ([kind, count]) => `${count} ${kind}${kind === 'cancelled' ? ofWhich : ''}`,
     )
-    const driver = queue.store.lease.owner(context.now())
     const service = driver === undefined ? await serviceState(queue.inventory, context) : undefined
     const more = service === undefined ? '' : `, and its service ${service.name} is ${service.state}`
     const scheduler = driver === undefined ? `no scheduler running${more}` : `scheduler: ${printable(driver)}`
     context.stdout.write(`${rows.length === 0 ? '' : '\n'}${counts.join(', ') || 'no jobs'}; ${scheduler}\n`)
     if (fewer !== undefined) context.stdout.write(`${fewer}\n`)
-    if (driver !== undefined)
-      for (const words of silentPlaces(jobs, queue)) context.stdout.write(`${printable(words)}\n`)
+    for (const words of silentPlaces(jobs, down)) context.stdout.write(`${printable(words)}\n`)
     if (damage !== undefined) throw damage
     return EXIT.ok
   },
@@ -110,8 +111,7 @@ function fewerEnded(counts: ReadonlyMap<string, number>, states: readonly string
 }
 
 /** Why what is known of some of these jobs is old: `h[1-2]: unreachable`. */
-function silentPlaces(jobs: readonly Job[], { store }: OpenQueue): readonly string[] {
-  const { down = {} } = store.report() ?? {}
+function silentPlaces(jobs: readonly Job[], down: Readonly<Record<string, string>>): readonly string[] {
   const silent = jobs.flatMap(({ state }) =>
     isActive(state) ? state.places.map(({ host }, rank) => [host, silenceOf(state, rank, down)] as const) : [],
   )

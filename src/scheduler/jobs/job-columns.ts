@@ -6,7 +6,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ResourceRequest } from '../model/resources.ts'
 import { needsText } from '../plans/needs.ts'
 import { placeTitle } from './engine.ts'
-import { engineNodes, FINAL_KINDS, hasBegun, isFinal, type Job, type JobSpec, type JobState } from './job.ts'
+import { engineNodes, FINAL_KINDS, hasBegun, isFinal, type Job, type JobSpec, type JobState, silenceOf } from './job.ts'
 import type { JobExtent, JobGroup } from './job-group.ts'
 
 export type JobColumn = {
@@ -41,6 +41,16 @@ export const ON_COLUMN: JobColumn = {
 /** A service that answers is ready. */
 export const stateText = (state: JobState): string =>
   state.kind === 'running' && state.endpoint !== undefined ? 'ready' : state.kind
+
+/** `, no answer`, of a job on several hosts `, h[1-2]: no answer`; empty: all of them answer. `down`: as the scheduler reports. */
+export function noAnswerText(state: JobState, down: Readonly<Record<string, string>>): string {
+  const places = ('places' in state && state.places) || []
+  const silent = places.flatMap(({ host }, rank) => (silenceOf(state, rank, down) === undefined ? [] : [host]))
+  if (silent.length === 0) return ''
+  // One place is in its own column.
+  const which = new Set(places.map(({ host }) => host)).size === 1 ? '' : `${foldedPlaces(silent)}: `
+  return `, ${which}no answer`
+}
 
 /** A text that is the same for all jobs of an array or a grid. */
 const shared = (text: (job: Job) => string): Pick<JobColumn, 'text' | 'groupText'> => ({

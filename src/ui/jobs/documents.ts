@@ -3,13 +3,13 @@
 import { printable } from '../../base/printable.ts'
 import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import { timeText, whenText } from '../../base/time-text.ts'
-import { foldHostSet } from '../../inventory/host-set.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import { bundleTitle, engineNodes, formatBundle, isFinal, type JobState, silenceOf } from '../../scheduler/jobs/job.ts'
 import {
   groupRanMs,
   JOB_COLUMNS,
   type JobColumn,
+  noAnswerText,
   ON_COLUMN,
   ranMs,
   requestText,
@@ -304,14 +304,7 @@ function stateSpans(line: JobLine, width: number, theme: Theme, down: QueueStatu
 
 function stateOfJob(state: JobState, width: number, theme: Theme, down: QueueStatus['down']): readonly Span[] {
   const reason = 'reason' in state && state.reason !== undefined ? ` ${printable(state.reason)}` : ''
-  const places = ('places' in state && state.places) || []
-  const hosts = new Set(places.map(({ host }) => placeTitle(host)))
-  const silent = new Set(
-    places.flatMap(({ host }, rank) => (silenceOf(state, rank, down) === undefined ? [] : [placeTitle(host)])),
-  )
-  // One place is in its own column.
-  const which = hosts.size === 1 ? '' : `${foldHostSet([...silent])}: `
-  const warning = silent.size === 0 ? '' : `, ${which}no answer`
+  const warning = noAnswerText(state, down)
   const own = clip(`${stateText(state)}${reason}`, width - 1)
   const rest = width - textWidth(own)
   return [

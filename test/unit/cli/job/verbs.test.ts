@@ -793,7 +793,16 @@ test('list says whose jobs are told of no more', async () => {
   const places = ['here', 'there'].map((host) => ({ host, devices: [] }))
   applyEvent(store, 1, { kind: 'placed', places }, 1000, lease)
   store.writeReport({ atMs: 1000, hosts: [], down: { there: 'no route \x1b', other: 'x' }, expectedS: {} }, lease)
-  expect((await job(['list'])).output).toMatch(/\n1 starting; scheduler: test\nthere: no route \\x1b\n$/)
+  const onTerminal = async () =>
+    (await runMuster(['job', 'list'], { directory, isTerminal: true, now: () => 1000 })).output
+  expect(await onTerminal()).toMatch(/^1 +starting, there: no answer +- /m)
+  const { output } = await job(['list'])
+  expect(output).toMatch(/\n1 starting; scheduler: test\nthere: no route \\x1b\n$/)
+  // Programs read it.
+  expect(output).toContain('\n1\tstarting\t-')
+  // What is known of hosts is old.
+  store.lease.give(lease)
+  expect(await onTerminal()).toMatch(/^1 +starting +- /m)
 })
 
 test('submit says which hosts have changed in hosts.yaml since the scheduler started', async () => {
