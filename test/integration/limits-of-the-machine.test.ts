@@ -154,6 +154,19 @@ describe('the program on a machine with limits', () => {
         expect(JSON.parse(line)).toMatchObject({ cores: expect.any(Number) })
     })
 
+    it('the queue can be read, and takes no job', async () => {
+      const submit = '"$@" --hosts "$HOME/ssh2.yaml" job submit --name fit -- true'
+      const { code, stdout, stderr } = await withRoomFor(
+        400,
+        'job list',
+        `${submit}; cat hint`,
+        `XDG_STATE_HOME=$PWD; export XDG_STATE_HOME; ${submit} 2> hint; dd if=/dev/zero of=fill bs=1k 2> /dev/null`,
+      )
+      expect(stderr).toContain('Its disk is full, and nothing was stored. Make room and try again.')
+      expect(stdout).toMatch(/\n1\tqueued\t.*\tfit\n\n1 queued; no scheduler running\n/)
+      expect(code).toBe(0)
+    })
+
     it('a host key for which there is no room is not recorded in part, and no lock is left', async () => {
       const options = `-o UserKnownHostsFile=${directory}/tiny/known -o StrictHostKeyChecking=accept-new`
       mkdirSync(join(directory, 'accepting'))

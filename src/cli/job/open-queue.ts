@@ -16,6 +16,7 @@ import { type DriverHost, foundGpus, gpusOf } from '../../scheduler/jobs/driver-
 import type { BundlePlace, Job } from '../../scheduler/jobs/job.ts'
 import type { KnownHost } from '../../scheduler/jobs/packing.ts'
 import { type LinkSpeeds, occupy } from '../../scheduler/jobs/plan-jobs.ts'
+import { hasLog, isQueueFull } from '../../scheduler/jobs/queue-file.ts'
 import { JobStore } from '../../scheduler/jobs/store.ts'
 import type { Cluster } from '../../scheduler/model/cluster.ts'
 import type { HostCapacity, ResourceRequest } from '../../scheduler/model/resources.ts'
@@ -62,6 +63,20 @@ export async function readQueue(options: GlobalOptions, context: CliContext, bus
       return new JobStore(':memory:', busyMs)
     }
   })
+}
+
+/** For a verb that reads and ends: also where the disk is full. */
+export async function readQueueOnce(options: GlobalOptions, context: CliContext): Promise<OpenQueue> {
+  try {
+    return await readQueue(options, context)
+  } catch (error) {
+    if (!isQueueFull(error)) throw error
+    return await openWith(options, context, (path) => {
+      // A program that writes has made room for what SQLite needs beside the file, which is all that is missing here.
+      if (hasLog(path)) throw error
+      return new JobStore(path, undefined, true)
+    })
+  }
 }
 
 async function openWith(

@@ -36,7 +36,7 @@ import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../com
 import { jsonLine } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
 import { withJob } from './arguments.ts'
-import { addressesOf, type OpenQueue, readQueue } from './open-queue.ts'
+import { addressesOf, type OpenQueue, readQueueOnce } from './open-queue.ts'
 import { serviceState } from './service/service.ts'
 import { whyWaiting } from './why-waiting.ts'
 
@@ -57,7 +57,7 @@ Examples:
   muster job list --limit 0          only jobs that run or wait
 `,
   async run(options: ListOptions, context: CliContext) {
-    using queue = await readQueue(options, context)
+    using queue = await readQueueOnce(options, context)
     const states = statesOf(options.state)
     const { found: jobs, damage } = queue.store.listWhole(states, options.limit)
     const fewer = fewerEnded(queue.store.counts(), states, options.limit)
@@ -130,7 +130,7 @@ Examples:
   muster job show 17                 everything about a job, and why it waits
 `,
   async run(id: number, options: GlobalOptions, context: CliContext) {
-    using queue = await readQueue(options, context)
+    using queue = await readQueueOnce(options, context)
     const job = jobOr(queue, id)
     const nowMs = context.now()
     const why = whyWaiting(job, queue, nowMs)
@@ -296,7 +296,7 @@ Examples:
   muster job results 17 --sort lr    all jobs that were submitted together with job 17
 `,
   async run(id: number, options: ResultsOptions, context: CliContext) {
-    using queue = await readQueue(options, context)
+    using queue = await readQueueOnce(options, context)
     const { spec } = jobOr(queue, id)
     const group = queue.store.groupOf(id) ?? 0
     const { metrics, parameters, rows, count } = queue.store.results.sweep(group, spec)

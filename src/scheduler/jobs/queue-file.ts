@@ -46,10 +46,11 @@ export class QueueFile implements Disposable {
   #stored: { readonly facts: string; readonly witness: Witness } | undefined
 
   /**
-   * `busyMs`: how long a call waits for another program that writes.
+   * `busyMs`: how long a call waits for another program that writes. `isFrozen`: reads it without a lock and without writing
+   * anything beside it; only for a file that has no log, and that no other program is writing.
    * @throws MusterError 'configuration' when the file is not ours, is damaged, or was written by a newer version. Nothing is written then.
    */
-  constructor(path: string, busyMs = BUSY_MS) {
+  constructor(path: string, busyMs = BUSY_MS, isFrozen = false) {
     this.path = path
     this.#name = `the queue ${path}`
     try {
@@ -59,15 +60,16 @@ export class QueueFile implements Disposable {
         if (damage !== undefined) throw damagedFile(this.#name, damage)
         requireOwnFile(path)
       }
-      this.#database = new DatabaseSync(path)
+      this.#database = isFrozen ? frozen(path) : new DatabaseSync(path)
     } catch (error) {
       throw unusable(error, this.#name)
     }
     this.#opened = noteOpened(path)
     try {
-      this.#database.exec(
-        `PRAGMA busy_timeout = ${busyMs}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON`,
-      )
+      if (!isFrozen)
+        this.#database.exec(
+          `PRAGMA busy_timeout = ${busyMs}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON`,
+        )
       // A file that is up to date is opened without waiting for programs that write.
       const isUpToDate =
         this.#fileVersion() === VERSION && [HAS_LATER_PARTS, STAMPED_FROM].every((sql) => this.one(sql))
@@ -335,7 +337,7 @@ const isOlder = (now: Witness, before: Witness): boolean => now.id !== before.id
 function storedWitness(path: string): Witness | undefined {
   let database: DatabaseSync | undefined
   try {
-    database = new DatabaseSync(`${pathToFileURL(path).href}?immutable=1`, { readOnly: true })
+    database = frozen(path)
     return witnessOf(database.prepare(WITNESS).all())
   } catch {
     return undefined
@@ -346,7 +348,10 @@ function storedWitness(path: string): Witness | undefined {
 
 const notJson = (column: string): string => `its ${column} is not JSON`
 
-const hasLog = (path: string): boolean => (statSync(logOf(path), { throwIfNoEntry: false })?.size ?? 0) > 0
+const frozen = (path: string): DatabaseSync =>
+  new DatabaseSync(`${pathToFileURL(path).href}?immutable=1`, { readOnly: true })
+
+export const hasLog = (path: string): boolean => (statSync(logOf(path), { throwIfNoEntry: false })?.size ?? 0) > 0
 
 function readerOf(path: string): Disposable {
   let reader: DatabaseSync | undefined

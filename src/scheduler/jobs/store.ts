@@ -85,8 +85,8 @@ export class JobStore implements Disposable {
   readonly #waiting: WaitingLines
 
   /** As QueueFile. */
-  constructor(path: string, busyMs?: number) {
-    this.file = new QueueFile(path, busyMs)
+  constructor(path: string, busyMs?: number, isFrozen?: boolean) {
+    this.file = new QueueFile(path, busyMs, isFrozen)
     this.id = this.file.id
     this.#rows = new JobRows(this.file)
     this.lease = new DriverLease(this.file)
