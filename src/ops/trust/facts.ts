@@ -3,7 +3,8 @@ import type { Fact, FactSet } from '../kernel/fact.ts'
 import { type FileState, fileFact } from '../kernel/files.ts'
 
 export type OwnKey =
-  | { readonly kind: 'none' }
+  /** `obstacle`: why none can be made. */
+  | { readonly kind: 'none'; readonly obstacle?: string }
   /** `publicKey`: type and base64, no comment. */
   | { readonly kind: 'key'; readonly publicKey: string }
   | { readonly kind: 'unusable'; readonly because: string }
@@ -23,11 +24,18 @@ export const PUBLIC_KEY = 'ssh-ed25519 [A-Za-z0-9+/]{68}'
 const keyFact: Fact<OwnKey> = {
   script: `f=$HOME/.ssh/id_muster
 command -v ssh-keygen > /dev/null || { echo 'unusable there is no ssh-keygen'; return; }
-[ -e "$f" ] || { echo none; return; }
+if [ ! -e "$f" ]; then
+  if [ ! -e "$HOME/.ssh" ]; then [ -w "$HOME" ] && echo none || echo 'none the home directory is not writable'
+  elif [ ! -d "$HOME/.ssh" ]; then echo 'none ~/.ssh is not a directory'
+  elif [ -w "$HOME/.ssh" ]; then echo none
+  else echo 'none ~/.ssh is not writable'; fi
+  return
+fi
 ssh-keygen -y -P '' -f "$f" || echo 'unusable ssh-keygen cannot read it'`,
   parse(text) {
     const line = text.split('\n').at(-1) ?? ''
     if (line === 'none') return { kind: 'none' }
+    if (line.startsWith('none ')) return { kind: 'none', obstacle: line.slice('none '.length) }
     if (line.startsWith('unusable ')) return { kind: 'unusable', because: line.slice('unusable '.length) }
     const publicKey = new RegExp(`^(${PUBLIC_KEY})(?: |$)`).exec(line)?.[1]
     return publicKey === undefined ? undefined : { kind: 'key', publicKey }

@@ -88,7 +88,7 @@ function planUp(
 ): Operation[] {
   // Hosts that share a home have one key.
   const holders = members.filter(({ name }) => !keepers.has(name))
-  const makers = holders.filter(({ name }) => knownValue(all.get(name)?.key)?.kind === 'none')
+  const makers = holders.filter(({ name }) => canMake(knownValue(all.get(name)?.key)))
   const authorized = operation(host, 'authorized-keys', 'authorized keys', own.authorizedKeys, (state) => {
     const kept = keptLines(state)
     const lines = holders.flatMap(({ name }) => authorizedLines(name, all.get(name), kept))
@@ -125,11 +125,21 @@ function operation<T>(
   return operationOf(AREA, host, name, title, ifKnown(host, title, fact, decide))
 }
 
+/** The other hosts wait for such a key; they do not wait for one that cannot be made. */
+const canMake = (key: OwnKey | undefined): boolean => key?.kind === 'none' && key.obstacle === undefined
+
 function makeKey(host: string, key: OwnKey): Verdict {
   if (key.kind === 'key') return nothing('~/.ssh/id_muster exists')
   if (key.kind === 'unusable') {
     return blocked(host, 'key-unusable', `cannot use ~/.ssh/id_muster: ${key.because}`, 'Move it away.')
   }
+  if (key.obstacle !== undefined)
+    return blocked(
+      host,
+      'key-unmakable',
+      `cannot make ~/.ssh/id_muster: ${key.obstacle}`,
+      'Check its owner, mode and mount.',
+    )
   // Created under another name, so that an interruption leaves no partial key behind.
   const script = `umask 077
 f=$HOME/.ssh/id_muster
@@ -155,7 +165,7 @@ ssh-keygen -y -P '' -f "$f" | cut -d ' ' -f 1,2`
 function authorizedLines(name: string, facts: Facts | undefined, kept: (name: string) => readonly string[]): Line[] {
   const key = knownValue(facts?.key)
   if (key?.kind === 'key') return [`${key.publicKey} ${commentOf(name)}`]
-  if (key?.kind === 'none') return [{ step: `${operationId(AREA, 'key', name)}/make`, comment: commentOf(name) }]
+  if (canMake(key)) return [{ step: `${operationId(AREA, 'key', name)}/make`, comment: commentOf(name) }]
   return [...kept(name)]
 }
 

@@ -9,7 +9,7 @@ const FILES = { authorizedKeys: 'authorized_keys', knownHosts: 'known_hosts', co
 
 /** Null: not there. A character of a file stands for a byte. */
 export type PlainHost = {
-  /** `ssh-ed25519 …`; `!` and a reason: it cannot be used. */
+  /** `ssh-ed25519 …`; `!` and a reason: it cannot be used; `?` and a reason: there is none, and none can be made. */
   readonly key: string | null
   readonly hostKeys: readonly string[]
   readonly authorizedKeys: string | null
@@ -29,9 +29,11 @@ export function worldOf(hosts: PlainHosts, away: Readonly<Record<string, string>
     const own =
       key === null
         ? ({ kind: 'none' } as const)
-        : key.startsWith('!')
-          ? ({ kind: 'unusable', because: key.slice(1) } as const)
-          : ({ kind: 'key', publicKey: key } as const)
+        : key.startsWith('?')
+          ? ({ kind: 'none', obstacle: key.slice(1) } as const)
+          : key.startsWith('!')
+            ? ({ kind: 'unusable', because: key.slice(1) } as const)
+            : ({ kind: 'key', publicKey: key } as const)
     const all = {
       key: tell('key', own),
       hostKeys: tell('hostKeys', hostKeys),
