@@ -244,6 +244,10 @@ function secretQuestion(kind: 'passphrase' | 'password', of: string, title: Ques
   }
 }
 
+/** What sshd, PAM and sudo ask. All else may be a code that is good for one login: only the hosts that were named get it. */
+const ASKS_PASSWORD = /^\s*(?:\([^()]{1,200}\) ?)?(?:\S{1,200}'s )?password(?: for \S{1,200})?\s*[:：]?\s*$/i
+const ASKS_CODE = /one.?time|otp|oath|code|token|verif|factor|challenge|authenticator|\bpin\b/i
+
 function interactiveQuestion(endpoint: Endpoint, instruction: string, prompts: readonly CredentialPrompt[]): Question {
   const user = printable(endpoint.user)
   const texts = [instruction, ...prompts.map(({ text, isEchoed }) => `${isEchoed}${text}`)]
@@ -256,7 +260,9 @@ function interactiveQuestion(endpoint: Endpoint, instruction: string, prompts: r
     instruction: remoteText(instruction),
     prompts: prompts.map(({ text, isEchoed }) => ({ text: remoteText(text), isEchoed })),
     isGathered: true,
-    isLasting: prompts.every(({ text, isEchoed }) => !isEchoed && /password/i.test(text)),
+    isLasting:
+      prompts.every(({ text, isEchoed }) => !isEchoed && ASKS_PASSWORD.test(text)) &&
+      !generic.some((text) => ASKS_CODE.test(text)),
     title: (hosts) => `Login of ${user} on ${hosts}`,
   }
 }

@@ -192,10 +192,18 @@ describe('the credential broker', () => {
     expect((await Promise.all(answers)).map((secrets) => textOf(only(secrets)))).toEqual(['pw', 'pw'])
   })
 
-  it('asks for a one-time code again when a host needs one later', async () => {
+  it.each([
+    ['', 'Verification code: '],
+    ['', "One-time password (OATH) for `root': "],
+    ['', 'Password & verification code: '],
+    ['', 'Password or OTP: '],
+    ['', '(OTP) Password: '],
+    ['Two-factor login', 'Password: '],
+    ['', 'Enter your new password: '],
+  ])('asks again for what may be a one-time code: %s%s', async (instruction, text) => {
     const { person, broker, dialog, live } = setUp()
     const ask = (host: string) =>
-      broker.keyboardInteractive(endpointOf(host), '', [{ text: 'Verification code: ', isEchoed: false }], false, live)
+      broker.keyboardInteractive(endpointOf(host), instruction, [{ text, isEchoed: false }], false, live)
     const first = ask('m8')
     await dialog(1)
     person.answers('111111')
@@ -204,6 +212,30 @@ describe('the credential broker', () => {
     await dialog(2)
     person.answers('222222')
     expect(textOf(only(await second))).toBe('222222')
+  })
+
+  it.each([
+    'Password: ',
+    'password:',
+    "root@m8's password: ",
+    '(root@m8) Password: ',
+    'Password for root@m8:',
+    'Password ',
+  ])('keeps a password for hosts that ask the same a moment later: %s', async (text) => {
+    const { person, broker, dialog, live } = setUp()
+    const ask = (host: string) =>
+      broker.keyboardInteractive(
+        endpointOf(host),
+        '',
+        [{ text: text.replace('m8', host), isEchoed: false }],
+        false,
+        live,
+      )
+    const first = ask('m8')
+    await dialog(1)
+    person.answers('hunter2')
+    await first
+    expect(textOf(only(await ask('m9')))).toBe('hunter2')
   })
 
   it('gives a one-time code to no host that asks after its question was shown', async () => {
