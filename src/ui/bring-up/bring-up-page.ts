@@ -13,11 +13,11 @@ import {
   splitColumns,
   splitRows,
 } from '../rows/rows-pane.ts'
-import { noMatchText } from '../rows/table-view.ts'
+import { noMatchText, orderText } from '../rows/table-view.ts'
 import { isBareAction, type Page, type PageContext, tableView, tabOfKey } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import { type BringUpCommand, bringUpKeys } from './bring-up-keys.ts'
-import { allHosts, HOSTS, shownHosts } from './bring-up-table.ts'
+import { allHosts, columnsOf, HOSTS, shownHosts } from './bring-up-table.ts'
 import { type BringUpPort, type BringUpView, hasRows, isChanging, isOnlyArea, retryable } from './bring-up-view.ts'
 import { BringUpWork } from './bring-up-work.ts'
 import { sideDocument } from './side-document.ts'
@@ -85,8 +85,9 @@ export class BringUpPage implements Page {
     const drawnParts = this.#draw(area, theme)
     const { hasSideKeys, side, check, change } = this.#view
     const { state } = this.#context
+    const view = tableView(state, HOSTS)
     const table = hasRows(this.#view) && {
-      table: { view: tableView(state, HOSTS), noun: 'host', all: allHosts(state).length },
+      table: { view, noun: 'host', all: allHosts(state).length, order: orderText(view, columnsOf(state.bringUp)) },
     }
     return (['table', 'side'] as const).flatMap((part) => {
       const drawn = drawnParts[part]

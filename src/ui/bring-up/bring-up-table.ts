@@ -21,7 +21,7 @@ export const allHosts = ({ bringUp, hosts }: ConsoleState): readonly string[] =>
 export const shownHosts = (state: ConsoleState): readonly string[] =>
   shownRows(allHosts(state), columnsOf(state.bringUp), tableView(state, HOSTS))
 
-const columnsOf = (view: BringUpView): readonly TableColumn<string>[] => [
+export const columnsOf = (view: BringUpView): readonly TableColumn<string>[] => [
   { title: 'host', text: (host) => host, find: findHost((host: string) => host) },
   ...(view.columns ?? []).map((column): TableColumn<string> => {
     const cellIn = (host: string) => cellOf(view, column, host)

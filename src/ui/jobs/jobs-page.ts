@@ -26,14 +26,15 @@ import {
   splitRows,
   wrapRows,
 } from '../rows/rows-pane.ts'
+import { orderText } from '../rows/table-view.ts'
 import { forgetTable, type Page, type PageContext, tableView } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import type { WorkPort } from '../work-views/work-port.ts'
 import { type ArrayTable, arrayTable } from './array-table.ts'
-import { clusterDocument, clusterJobDocument } from './cluster-document.ts'
+import { clusterColumns, clusterDocument, clusterJobDocument } from './cluster-document.ts'
 import type { ClusterWatch } from './cluster-watch.ts'
 import { completeSubmit } from './complete-submit.ts'
-import { cutRow, jobDocument, listDocument, logRows, sweepSummary } from './documents.ts'
+import { cutRow, jobDocument, lineColumns, listDocument, logRows, sweepSummary } from './documents.ts'
 import { inCluster, type JobsActions, type JobsCommand, jobsKeys } from './jobs-keys.ts'
 import {
   CLUSTER,
@@ -72,7 +73,7 @@ import {
 } from './queue-view.ts'
 import { LogTail, type QueueWatch } from './queue-watch.ts'
 import { RanksPage } from './ranks-page.ts'
-import { type TableRow, tableDocument } from './results-table.ts'
+import { resultColumns, sortedTitle, type TableRow, tableDocument } from './results-table.ts'
 import { studySummary } from './study-documents.ts'
 import { StudyPage } from './study-page.ts'
 import type { StudyReading } from './study-view.ts'
@@ -226,7 +227,12 @@ export class JobsPage implements Page {
     const at = lines.findIndex((line) => line.spec === chosen?.spec)
     const place = centredOn(at, rect.height, document)
     const isCut = this.#view.status?.isCut === true
-    const table = { view, noun: isCut ? 'listed job' : 'job', all: linesInState(this.#view).length }
+    const table = {
+      view,
+      noun: isCut ? 'listed job' : 'job',
+      all: linesInState(this.#view).length,
+      order: orderText(view, lineColumns(this.#view)),
+    }
     const list = { select: (row: number) => this.#choose({ spec: lines[row]?.spec, isTableOpen: false }) }
     const title = isCut ? 'jobs (older ones: muster job list --limit 1000)' : 'jobs'
     return rowsPane({ id: LIST, title, hasKeys: !isTableOpen, document, table, place, rect, theme, list })
@@ -249,7 +255,8 @@ export class JobsPage implements Page {
     const known = { active: status?.active ?? [], letters }
     const list = clusterDocument(picture, jobs, view, at, known, upper.width - 2, theme, nowMs)
     const document = { ...list, head: [...this.#sourcesRow(theme), ...list.head] }
-    const table = { view, noun: 'job', all: picture.jobs.length }
+    const order = orderText(view, clusterColumns([], nowMs))
+    const table = { view, noun: 'job', all: picture.jobs.length, order }
     const job = jobs[at]
     const read = chosenClusterDetails(this.#context.state)
     const details = clusterJobDocument(job, read, picture.title, side.width - 2, theme, nowMs)
@@ -309,7 +316,8 @@ export class JobsPage implements Page {
     const head = [sweepSummary(sweep, line, theme)]
     const view = tableView(this.#context.state, RESULTS)
     const document = tableDocument({ table: sweep, rows, view, head, chosen, columns: rect.width - 2, theme })
-    const table = { view, noun: 'job', all: sweep.rows.length }
+    const order = orderText(view, resultColumns(sweep), sortedTitle(sweep))
+    const table = { view, noun: 'job', all: sweep.rows.length, order }
     const at = rows.findIndex(({ id }) => id === chosen)
     const title = `${hasMetrics(line.lead) ? 'results of' : 'jobs'} ${numbersOf(line)}`
     const list = { select: (row: number) => this.#moveInTable(row - Math.max(0, at)) }
@@ -334,12 +342,9 @@ export class JobsPage implements Page {
   #logPane(rect: Rect, theme: Theme): PaneView {
     const { details, log } = this.#view
     const { state } = this.#context
-    const table = {
-      view: tableView(state, JOB_LOG),
-      noun: 'line',
-      all: log?.lines.length ?? 0,
-      shown: shownLog(state).length,
-    }
+    const view = tableView(state, JOB_LOG)
+    const all = log?.lines.length ?? 0
+    const table = { view, noun: 'line', all, shown: shownLog(state).length, order: orderText(view, []) }
     const title =
       details === undefined ? 'job' : `job ${details.job.id}${moreText(log)} ${printable(details.job.spec.name)}`
     const document = this.#logDocument(rect.width - 2, theme)

@@ -107,7 +107,7 @@ export class RanksPage implements Disposable {
     return [
       rowsPane({
         id: RANKS,
-        title: `ranks of job ${ranks.job}${orderText(this.#tableView, anyRankColumns(), 'RANK')}`,
+        title: `ranks of job ${ranks.job}`,
         hasKeys: true,
         document,
         table: this.#table(picture),
@@ -138,7 +138,8 @@ export class RanksPage implements Disposable {
 
   #table({ shown, count }: RankPicture) {
     const left = [...shown.values()].reduce((sum, rows) => sum + rows.length, 0)
-    return { view: this.#tableView, noun: 'rank', all: count, shown: left }
+    const view = this.#tableView
+    return { view, noun: 'rank', all: count, shown: left, order: orderText(view, anyRankColumns(), 'RANK') }
   }
 
   /** A stack is read from its top. */

@@ -23,7 +23,7 @@ import type { JobsActions } from './jobs-keys.ts'
 import { chosenLine, shownTrials, studyShown, TRIALS } from './jobs-tables.ts'
 import { type QueueView, undrivenWords } from './queue-view.ts'
 import type { QueueWatch } from './queue-watch.ts'
-import { sortedTitle, tableDocument } from './results-table.ts'
+import { resultColumns, sortedTitle, tableDocument } from './results-table.ts'
 import { type ShownTrial, type StudyTile, studyTiles, studyTitle, trialTable, trialText } from './study-documents.ts'
 import { type StudyChange, type StudyReading, type StudyView, TRIAL_FILTERS } from './study-view.ts'
 
@@ -130,9 +130,9 @@ export class StudyPage {
     const text = selected === undefined ? '' : trialText(selected, nowMs)
     const head = [studyTitle(reading, view, theme), [{ text: ` ${text}`, style: muted }]]
     const tableIn = tableView(this.#state, TRIALS)
-    const filtered = { view: tableIn, noun: 'trial', all: table.rows.length }
-    const title = `study ${reading.study.name}${orderText(tableIn, [], sortedTitle(table))}`
-    const own = { id: TRIALS, title, hasKeys: true, table: filtered, rect, theme }
+    const order = orderText(tableIn, resultColumns(table), sortedTitle(table))
+    const filtered = { view: tableIn, noun: 'trial', all: table.rows.length, order }
+    const own = { id: TRIALS, title: `study ${reading.study.name}`, hasKeys: true, table: filtered, rect, theme }
     if (table.rows.length === 0) {
       const why = reading.trials.length > 0 ? 'No trial is shown: Esc shows all.' : emptyText(reading)
       return rowsPane({ ...own, document: documentOf(wrapRows(why, columns, ' ', muted), head) })

@@ -45,7 +45,7 @@ const measured = (
 })
 
 /** CPU as top counts it: 100% is one core. */
-const COLUMNS: readonly ProcessColumn[] = [
+export const processColumns: readonly ProcessColumn[] = [
   { title: 'PID', width: 8, text: ({ pid }) => String(pid), order: ({ pid }) => pid, isAmount: true },
   { title: 'USER', width: 9, text: ({ user = '' }) => user, isKnown: ({ user }) => user !== undefined },
   measured('GPU', 6, ({ gpu }) => gpu, percent),
@@ -58,7 +58,7 @@ const COLUMNS: readonly ProcessColumn[] = [
 ]
 
 const columnsOf = ({ processes }: ProcessReport): readonly ProcessColumn[] =>
-  COLUMNS.filter(({ isKnown }) => isKnown === undefined || processes.some(isKnown))
+  processColumns.filter(({ isKnown }) => isKnown === undefined || processes.some(isKnown))
 
 export function processesFrame(watched: WatchedProcesses | undefined): TableFrame | undefined {
   const last = watched?.last
@@ -86,7 +86,7 @@ export function shownProcesses(
     rows = last.processes.toSorted((one, other) => weight(other) - weight(one) || one.pid - other.pid)
     sorted.set(last, rows)
   }
-  return shownRows(rows, COLUMNS, view)
+  return shownRows(rows, processColumns, view)
 }
 
 export type ProcessTableContext = {

@@ -7,7 +7,7 @@ import { udpRateOf } from '../../ops/net/mesh/mesh-plan.ts'
 import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
 import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
 import { centredOn, rowsPane } from '../rows/rows-pane.ts'
-import { shownRows } from '../rows/table-view.ts'
+import { orderText, shownRows } from '../rows/table-view.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
 import { type ConsoleState, type PageContext, tableView } from '../state/console-state.ts'
 import { type MeshPicture, openPicture, pictureOf } from './mesh-picture.ts'
@@ -18,6 +18,7 @@ import {
   type KeptRow,
   keptRow,
   RESULTS,
+  RESULTS_FRAME,
   type ResultsState,
   resultColumns,
   resultsDocument,
@@ -97,7 +98,12 @@ export class ResultsView implements NetworkView {
         hasKeys: true,
         isBusy: results.isReading,
         document,
-        table: { view, noun: 'result', all: results.rows.length },
+        table: {
+          view,
+          noun: 'result',
+          all: results.rows.length,
+          order: orderText(view, resultColumns(clock.now()), RESULTS_FRAME.sorted),
+        },
         place: centredOn(at, rect.height, document),
         list: { select: (row) => this.#change({ selected: rows[row]?.path }) },
         rect,

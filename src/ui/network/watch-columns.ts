@@ -116,7 +116,7 @@ export const COLUMNS: readonly Column[] = [
 
 /** The id of its pane. */
 export const HOSTS = ' network'
-const NAME = 'HOST'
+export const NAME = 'HOST'
 
 /** Silent hosts and the console's own machine are last in every order. */
 const sampleOf = (host: WatchedHost): Sample | undefined =>
@@ -126,7 +126,7 @@ const sampleOf = (host: WatchedHost): Sample | undefined =>
 export const insteadOfValues = (host: WatchedHost): string =>
   host.trouble ?? (lastOf(host) === undefined ? NO_SAMPLES : '')
 
-const hostColumns: readonly TableColumn<WatchedHost>[] = [
+export const hostColumns: readonly TableColumn<WatchedHost>[] = [
   { title: NAME, text: ({ host }) => host, find: findHost(({ host }) => host) },
   { title: 'TROUBLE', text: insteadOfValues },
   ...COLUMNS.map(({ title, text, order, spark, value }): TableColumn<WatchedHost> => {

@@ -25,10 +25,10 @@ import {
   shortMemory,
   splitRows,
 } from '../rows/rows-pane.ts'
-import type { TableView } from '../rows/table-view.ts'
-import { PROCESSES, processTable, shownProcesses } from './process-table.ts'
+import { orderText, type TableView } from '../rows/table-view.ts'
+import { PROCESSES, processColumns, processTable, shownProcesses } from './process-table.ts'
 import { allHosts, chartCount, chartPlaces, type HostChartContext, hostCharts } from './watch-charts.ts'
-import { HOSTS, shownHosts } from './watch-columns.ts'
+import { HOSTS, hostColumns, NAME, shownHosts } from './watch-columns.ts'
 import { watchTable } from './watch-table.ts'
 import { lastOf, NO_SAMPLES, swapPart, type WatchView } from './watch-view.ts'
 
@@ -90,7 +90,12 @@ function tablePane(
     hasKeys: true,
     badges: badge ? [badge] : [],
     document,
-    table: { view: tables.hosts, noun: 'host', all: hosts.length },
+    table: {
+      view: tables.hosts,
+      noun: 'host',
+      all: hosts.length,
+      order: orderText(tables.hosts, hostColumns, NAME),
+    },
     place: centredOn(selected, rect.height, document),
     rect,
     theme,
@@ -160,7 +165,12 @@ function processPane(host: WatchedHost, watched: WatchedProcesses, view: WatchVi
     ...own,
     title: [host.host, count, ...(age > OLD_MS ? [`${ageText(age)} old`] : [])].join(' · '),
     document,
-    table: { view: tables.processes, noun: 'process', all: last.processes.length },
+    table: {
+      view: tables.processes,
+      noun: 'process',
+      all: last.processes.length,
+      order: orderText(tables.processes, processColumns),
+    },
     place: centredOn(Math.max(0, selected), rect.height, document),
     list: { select: (row) => select?.({ pid: rows[row]?.pid }) },
   })

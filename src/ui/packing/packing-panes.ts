@@ -137,8 +137,6 @@ export function drawPacking(input: PackingInput): PackingScene {
   const jobs = tables === undefined ? cards : shownRows(cards, JOB_COLUMNS, tables.jobs)
   const isChosen = ({ group, job }: HeldCard) => group === input.chosenJob?.group && job === input.chosenJob.job
   const jobAt = list === 'jobs' ? Math.max(0, jobs.findIndex(isChosen)) : undefined
-  // The jobs have titles of columns, which are marked.
-  const order = (own: 'hosts' | PackingList) => (tables === undefined ? '' : orderText(tables[own], []))
   const side = (rect: Rect | undefined, draw: (rect: Rect) => PaneView) => (rect === undefined ? [] : [draw(rect)])
   const listPane = (own: PackingList, rest: ListPane) => ({
     id: own === 'jobs' ? JOBS : WAITING,
@@ -146,7 +144,14 @@ export function drawPacking(input: PackingInput): PackingScene {
     place: { offset: input.listOffsets?.[own] ?? 0, isFollowing: false },
     scroll: (by: number) => input.scrollList?.(own, by),
     theme,
-    ...(tables === undefined ? {} : { table: { view: tables[own], noun: 'job', all: rest.all, shown: rest.shown } }),
+    ...(tables === undefined
+      ? {}
+      : {
+          table: {
+            ...{ view: tables[own], noun: 'job', all: rest.all, shown: rest.shown },
+            order: orderText(tables[own], own === 'jobs' ? JOB_COLUMNS : []),
+          },
+        }),
     ...rest,
   })
   const lastOffsetOf = (rows: number, own: Rect | undefined, head = 0) =>
@@ -155,7 +160,7 @@ export function drawPacking(input: PackingInput): PackingScene {
     panes: [
       rowsPane({
         id: HOSTS,
-        title: `${title}${order('hosts')}`,
+        title,
         hasKeys: list === undefined,
         ...(tables === undefined ? {} : { table: hostTable(groups, hosts, tables.hosts) }),
         badges: [...scrollBadge(offset, rows, arrangement.rows, theme), ...pastBadge(pasts, columns, theme)],
@@ -178,7 +183,7 @@ export function drawPacking(input: PackingInput): PackingScene {
         const document = jobsDocument(jobs, own, input, jobAt)
         return rowsPane(
           listPane('jobs', {
-            ...{ title: `jobs${order('jobs')}`, rect: own, all: cards.length, shown: jobs.length },
+            ...{ title: 'jobs', rect: own, all: cards.length, shown: jobs.length },
             document,
             ...(jobAt === undefined ? {} : { place: centredOn(jobAt, own.height, document) }),
             list: {
@@ -194,7 +199,7 @@ export function drawPacking(input: PackingInput): PackingScene {
         rowsPane(
           listPane('waiting', {
             ...{
-              title: `waiting: ${waitingCount}${order('waiting')}`,
+              title: `waiting: ${waitingCount}`,
               rect: own,
               all: allWaiting.length,
               shown: waiting.length,
@@ -254,7 +259,7 @@ function hostTable(
   view: TableView,
 ): FilteredTable {
   const all = groups.reduce((sum, { cluster }) => sum + cluster.hosts.length, 0)
-  return { view, noun: 'host', all, shown: hosts.flat().length }
+  return { view, noun: 'host', all, shown: hosts.flat().length, order: orderText(view, []) }
 }
 
 type Parts = { readonly picture: Rect; readonly chosen?: Rect; readonly jobs?: Rect; readonly waiting?: Rect }

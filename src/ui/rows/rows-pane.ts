@@ -15,7 +15,7 @@ import {
   styleOf,
   type Theme,
 } from '../compositor/scene.ts'
-import { type FilteredTable, filterSpans, noMatch } from './table-view.ts'
+import { type FilteredTable, filterSpans, hasSortMark, noMatch } from './table-view.ts'
 
 export type RowsPaneInput = {
   /** Among the panes of the screen: empty or with a leading space, as no host name is. */
@@ -65,13 +65,16 @@ export function rowsPane({
   if (table !== undefined && table.view.filter.text !== '' && left === 0) shown.push(noMatch(table, theme))
   const range = ` ${first + 1}–${first + count} of ${document.length} `
   const isFiltered = table !== undefined && (table.view.filter.text !== '' || table.view.isTyping)
-  const isNarrow = isFiltered && rect.width < textWidth(title) + textWidth(range) + FILTER_COLUMNS
+  // A column may have no title, or no room.
+  const isMarked = document.head.some((row) => hasSortMark(clipRow(row, rect.width - 2)))
+  const order = isMarked ? '' : (table?.order ?? '')
+  const isNarrow = isFiltered && rect.width < textWidth(title + order + range) + FILTER_COLUMNS
   const own = [
     ...(document.length > count && !isNarrow ? [{ text: range, style: mutedStyle(theme) }] : []),
     ...(badges ?? []),
     ...(isBusy === true ? [{ text: ' … ', style: boldStyle(theme.warning) }] : []),
   ]
-  const inFrame = rect.width - 6 - rowWidth(own)
+  const inFrame = rect.width - 6 - rowWidth(own) - textWidth(order)
   // The filter comes first: the title is cut until both can be read.
   const filterWidth = table === undefined ? 0 : rowWidth(filterSpans(table, left, inFrame - LEAST_TITLE, theme))
   const titleText = clip(title, Math.max(LEAST_TITLE, inFrame - filterWidth))
@@ -83,7 +86,7 @@ export function rowsPane({
     lines: hasKeys ? 'double' : 'light',
     frameStyle: styleOf(hasKeys ? theme.accent : theme.frame, undefined, hasKeys ? BOLD : 0),
     title: [
-      { text: ` ${titleText} `, style: titleStyle(theme, hasKeys) },
+      { text: ` ${titleText}${order} `, style: titleStyle(theme, hasKeys) },
       ...(table === undefined ? [] : filterSpans(table, left, room, theme)),
     ],
     badges: own,

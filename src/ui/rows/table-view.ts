@@ -269,12 +269,16 @@ function compare(one: Value, other: Value, direction: 1 | -1): number {
 
 type Title = Pick<TableColumn<never>, 'title' | 'isDescending'>
 
+const SORT_MARK = /[▴▾]/
+
+export const hasSortMark = (row: readonly Span[]): boolean => row.some(({ text }) => SORT_MARK.test(text))
+
 /** Behind the title of the column that the table is sorted by: `▾` if the largest comes first. */
 export function sortMark({ sort, isReversed }: TableView, { title, isDescending = false }: Title, sorted?: string) {
   return title === (sort ?? sorted) ? (isReversed === isDescending ? '▴' : '▾') : ''
 }
 
-/** Behind the title of a table whose columns have no titles; empty in its own order. Columns that are not given show their order themselves. */
+/** For the title of a table that does not show the column it is sorted by; empty in its own order. */
 export function orderText(view: TableView, columns: readonly Title[], sorted?: string): string {
   const { sort = sorted, isReversed } = view
   if (sort === sorted && !isReversed) return ''
@@ -291,6 +295,8 @@ export type FilteredTable = {
   readonly all: number
   /** How many the filter leaves, if rows of the pane are not rows of the table. */
   readonly shown?: number
+  /** Its `orderText`. The title shows it where the head has no mark. */
+  readonly order?: string
 }
 
 const LEAST_FILTER = 8

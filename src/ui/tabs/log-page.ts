@@ -22,7 +22,7 @@ import {
   type ScrollPlace,
   wrapRows,
 } from '../rows/rows-pane.ts'
-import { findHost, shownRows, type TableColumn, type TableFrame } from '../rows/table-view.ts'
+import { findHost, orderText, shownRows, type TableColumn, type TableFrame } from '../rows/table-view.ts'
 import { type ConsoleState, type LogEntry, type Page, type PageContext, tableView } from '../state/console-state.ts'
 
 export const logKeys = keyTable<ConsoleState>()(
@@ -52,7 +52,8 @@ export class LogPage implements Page {
     const { state } = this.#context
     const view = tableView(state, LOG)
     const document = this.#document(rect.width - 2, theme)
-    const table = { view, noun: 'line', all: state.log.length, shown: shownEntries(state).length }
+    const order = orderText(view, [])
+    const table = { view, noun: 'line', all: state.log.length, shown: shownEntries(state).length, order }
     return [rowsPane({ id: LOG, title: 'log', hasKeys: true, document, table, place: this.#place, rect, theme })]
   }
 

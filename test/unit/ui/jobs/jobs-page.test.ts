@@ -879,6 +879,18 @@ describe('the Jobs tab', () => {
     expect(order()).toEqual([6, 5, 1])
   })
 
+  it('names the column that it is sorted by where the list does not show that one', async () => {
+    const { press, text, titles } = await openTab('5')
+    await press('<<')
+    expect(text()).not.toContain('ASKS FOR')
+    expect(titles()[0]).toBe(' jobs by ASKS FOR▴ ')
+    await press('<')
+    expect(titles()[0]).toBe(' jobs by USER▴ ')
+    await press('<')
+    expect(text()).toContain('ON▴')
+    expect(titles()[0]).toBe(' jobs ')
+  })
+
   it('filters by state, shows the filter, and Esc shows all', async () => {
     const { press, text, hints } = await openTab('5')
     await press('f')

@@ -181,6 +181,17 @@ describe('the table of watched hosts', () => {
     expect(sorted(hosts, 'GPU')[0]?.host).toBe('a-host-with-a-very-long-name')
     expect(sorted(hosts, 'GPU').at(-1)?.host).toBe('m4')
   })
+
+  it('names the column that it is sorted by where there is no room for that one', () => {
+    const title = (sort: string, width: number) => {
+      const tables = { hosts: { ...FIRST_TABLE_VIEW, sort }, processes: FIRST_TABLE_VIEW }
+      const pane = watchPanes(hosts, FIRST_VIEW, { ...look(width, 24), tables }).at(-1)
+      return pane?.title.map(({ text }) => text).join('')
+    }
+    expect(title('LOAD', 80)).toMatch(/out \S+ by LOAD▾ $/)
+    expect(title('LOAD', 240)).not.toContain('LOAD')
+    expect(title('CPU', 80)).not.toContain('CPU')
+  })
 })
 
 describe('the page of a host with many GPUs', () => {
