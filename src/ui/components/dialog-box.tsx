@@ -5,15 +5,7 @@ import { defined } from '../../base/defined.ts'
 import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import { type Rect, type Theme, type ThemeColour, toneColour } from '../compositor/scene.ts'
 import type { DialogLine, DialogView } from '../dialogs/dialog.ts'
-import {
-  type BarPart,
-  type BarProps,
-  layoutDialog,
-  printableView,
-  shownInput,
-  shownKeys,
-  widthOf,
-} from './layout-dialog.ts'
+import { type BarPart, type BarProps, layoutDialog, printableView, shownInput, widthOf } from './layout-dialog.ts'
 
 export function Bar({ theme, columns, left, right }: BarProps) {
   const gap = ' '.repeat(Math.max(0, columns - widthOf(left) - widthOf(right)))
@@ -143,7 +135,7 @@ export type DialogBoxProps = {
 
 export function DialogBox({ theme, view: given, columns, rows }: DialogBoxProps) {
   const view = printableView(given)
-  const { rect, hasBlanks, hasTitle, errors, body } = layoutDialog(view, columns, rows)
+  const { rect, hasBlanks, hasTitle, errors, body, keys } = layoutDialog(view, columns, rows)
   const width = rect.width - 2
   const edge = view.tone === 'danger' ? theme.danger : theme.accent
   const row = (text: string, colour: ThemeColour, isBold = false) => (
@@ -168,12 +160,10 @@ export function DialogBox({ theme, view: given, columns, rows }: DialogBoxProps)
         <BodyRow key={index} theme={theme} line={line} width={width} />
       ))}
       {blank}
-      {row(
-        shownKeys(view, width)
-          .map(({ text }) => text)
-          .join(''),
-        theme.muted,
-      )}
+      {keys.map((hints) => {
+        const text = hints.map((hint) => hint.text).join('')
+        return <Fragment key={text}>{row(text, theme.muted)}</Fragment>
+      })}
     </Framed>
   )
 }

@@ -4,6 +4,7 @@ import { printable } from '../../base/printable.ts'
 import { clip, clipStart, segmenter, textWidth, wrapText } from '../../base/text-width.ts'
 import type { Rect, Theme, ThemeColour } from '../compositor/scene.ts'
 import type { DialogLine, DialogView } from '../dialogs/dialog.ts'
+import { type KeyHint, keyRows } from '../dialogs/key-hints.ts'
 import type { ActionId } from '../keys/registry.ts'
 
 export type BarPart = {
@@ -53,6 +54,8 @@ type Layout = {
   readonly errors: string[]
   /** Those that fit. */
   readonly body: readonly BodyLine[]
+  /** The rows below it. */
+  readonly keys: readonly (readonly KeyHint[])[]
 }
 
 const WIDTH = 72
@@ -78,12 +81,13 @@ export function layoutDialog(view: DialogView, columns: number, rows: number): L
     view.lines.map((line, at) => ({ ...line, at })),
     width - 6,
   )
-  const needed = input + errors.length + Math.max(1, lines.length) + 1
+  const keys = keyRows(view, width - 2)
+  const needed = input + errors.length + Math.max(1, lines.length) + keys.length
   // The frame, the title, and the blank lines: under the title, under the input, over the keys.
   const full = needed + 3 + 2 + input
   const room = rows < 12 ? rows : rows - 2
   const hasBlanks = full <= room || room >= 16
-  const hasTitle = hasBlanks || input + errors.length + 2 + 3 <= room
+  const hasTitle = hasBlanks || input + errors.length + 1 + keys.length + 3 <= room
   const height = Math.max(2, Math.min(room, hasBlanks ? full : needed + 2 + (hasTitle ? 1 : 0)))
   const top = rows < 12 ? 0 : 1
   const rect = {
@@ -93,8 +97,8 @@ export function layoutDialog(view: DialogView, columns: number, rows: number): L
     height,
   }
   const blanks = hasBlanks ? 2 + input : 0
-  const body = linesInView(lines, height - 3 - blanks - (hasTitle ? 1 : 0) - input - errors.length)
-  return { rect, hasBlanks, hasTitle, errors, body }
+  const body = linesInView(lines, height - 2 - keys.length - blanks - (hasTitle ? 1 : 0) - input - errors.length)
+  return { rect, hasBlanks, hasTitle, errors, body, keys }
 }
 
 /** Text to read is wrapped; items of a list stay on one line. */
@@ -163,25 +167,6 @@ export function shownInput({ label, text, cursor, placeholder = '' }: NonNullabl
 /** Columns for the typed text. */
 const MIN_INPUT = 5
 
-type KeyHint = { readonly text: string; readonly press?: string }
-
-/** Whole hints, and always the last one, which closes the dialog. Where no other one has room, they are keys without words. */
-export function shownKeys({ keys }: DialogView, width: number): readonly KeyHint[] {
-  const hints = keys.map(([key, does]): KeyHint => ({ text: `${key} ${does}`, press: key }))
-  const bare = keys.map(([key]): KeyHint => ({ text: key, press: key }))
-  const last = hints.at(-1)
-  if (last === undefined) return []
-  const whole = hints.slice(0, -1)
-  const choices = [
-    ...whole.map((_, index) => [...whole.slice(0, whole.length - index), last]),
-    [...bare.slice(0, -1), last],
-    bare,
-    [last],
-  ]
-  const rows = choices.map((parts) => parts.flatMap((part, index) => [{ text: index === 0 ? '  ' : '   ' }, part]))
-  return rows.find((row) => widthOf(row) <= width) ?? [last]
-}
-
 /** What a dialog shows at a place of the screen: the index of a line, or the key of a button. */
 export function dialogSpot(
   given: DialogView,
@@ -189,14 +174,14 @@ export function dialogSpot(
   place: { readonly column: number; readonly row: number },
 ): { readonly line: number } | { readonly press: string } | undefined {
   const view = printableView(given)
-  const { rect, hasBlanks, hasTitle, errors, body } = layoutDialog(view, columns, rows)
+  const { rect, hasBlanks, hasTitle, errors, body, keys } = layoutDialog(view, columns, rows)
   const [column, row] = [place.column - rect.column - 1, place.row - rect.row - 1]
   if (column < 0 || column >= rect.width - 2) return undefined
   const blank = hasBlanks ? 1 : 0
   const top = (hasTitle ? 1 : 0) + blank + (view.input ? 1 + blank : 0) + errors.length
   const line = row < top ? undefined : body[row - top]
   if (line !== undefined) return { line: line.at }
-  if (row !== top + body.length + blank) return undefined
-  const press = partAt(shownKeys(view, rect.width - 2), column)?.press
+  const hints = keys[row - top - body.length - blank]
+  const press = hints && partAt(hints, column)?.press
   return press === undefined ? undefined : { press }
 }

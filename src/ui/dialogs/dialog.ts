@@ -30,6 +30,8 @@ export type DialogView = {
   readonly lines: readonly DialogLine[]
   /** Keys of the moment: `Enter send`, `Esc discard`. */
   readonly keys: readonly (readonly [key: string, does: string])[]
+  /** They may take a second row, which its lines leave free. */
+  readonly wrapsKeys?: boolean
   readonly tone?: 'plain' | 'danger'
   readonly width?: number
   /** Its lines change while one types, and its first row must not move. Default: it has an input. */

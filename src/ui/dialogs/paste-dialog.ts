@@ -6,7 +6,16 @@ import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import { ASCII, segmenter, textWidth, wrapText } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import { closeOnce, type DialogFactory, type DialogLine, editLine, isCancelKey, type Line } from './dialog.ts'
+import {
+  closeOnce,
+  type DialogFactory,
+  type DialogLine,
+  type DialogView,
+  editLine,
+  isCancelKey,
+  type Line,
+} from './dialog.ts'
+import { keyRows } from './key-hints.ts'
 
 /** Its keys, for the help and docs/keys.md. */
 export const PASTE_KEYS = [
@@ -15,6 +24,7 @@ export const PASTE_KEYS = [
     keys: ['Esc'],
     help: 'Close the review, and keep the text: the command that writes or reviews a text opens it again.',
   },
+  { keys: ['Ctrl-c', 'Ctrl-g'], help: 'Close the review as Esc does.' },
   { keys: ['Enter'], help: 'Begin a new line.' },
   { keys: ['Ctrl-o'], help: 'Show another text that was kept.' },
   { keys: ['Ctrl-x'], help: 'Delete the text; pressed twice.' },
@@ -76,8 +86,10 @@ function rowStarts(line: string, columns: number): readonly number[] {
 }
 
 const DIALOG_COLUMNS = 100
-/** Of the dialog: its margins, frame, title, keys and blank lines. */
-const BESIDE_ROWS = 8
+/** Of the dialog: its margins, frame, title and blank lines. */
+const BESIDE_ROWS = 7
+/** From here on its keys may take a second row. */
+const WRAPPING_ROWS = 18
 const AS_PASTE: DialogLine = { text: 'Sent as a paste: most shells run it only after your Enter.', tone: 'muted' }
 const AS_TYPED = '(no bracketed paste): a shell runs each line at once'
 /** Of the dialog: its frame, the mark of the selected row, a column at the right, and the cursor. */
@@ -189,7 +201,18 @@ export const pasteDialog =
         const remarks = said.flatMap((line) =>
           wrapText(line.text, Math.max(1, outer - BESIDE_REMARK)).map((text) => ({ ...line, text })),
         )
-        const most = Math.max(2, room.rows - BESIDE_ROWS - remarks.length)
+        const buttons: Pick<DialogView, 'keys' | 'wrapsKeys'> = {
+          keys: [
+            ['Ctrl-s', `send to ${live.length}`],
+            ['Enter', 'new line'],
+            ['Ctrl-x', 'delete'],
+            ...(others > 0 ? [['Ctrl-o', 'other text'] as const] : []),
+            ['Esc', isSecret ? 'close' : 'close, keep text'],
+          ],
+          wrapsKeys: room.rows >= WRAPPING_ROWS,
+        }
+        const keyCount = keyRows(buttons, outer - 2).length
+        const most = Math.max(2, room.rows - BESIDE_ROWS - keyCount - remarks.length)
         const own = rowsOf(row)
         const at = cursorRow(own)
         // As many above and below as can be shown at most, since a text may have millions.
@@ -228,13 +251,7 @@ export const pasteDialog =
           title: `${isComposed ? 'Compose for' : `Paste ${counted(sent, 'line')} into`} ${counted(count, 'host')}${count === 0 ? '' : `: ${foldHostSet(live)}`}`,
           lines: body,
           tone: 'danger',
-          keys: [
-            ['Ctrl-s', `send to ${count}`],
-            ['Enter', 'new line'],
-            ['Ctrl-x', 'delete'],
-            ...(others > 0 ? [['Ctrl-o', 'other text'] as const] : []),
-            ['Esc', isSecret ? 'close' : 'close, keep text'],
-          ],
+          ...buttons,
           width: DIALOG_COLUMNS,
           isSteady: true,
           showsHosts: true,

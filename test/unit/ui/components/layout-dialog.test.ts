@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { textWidth } from '../../../../src/base/text-width.ts'
-import { shownInput, shownKeys } from '../../../../src/ui/components/layout-dialog.ts'
+import { shownInput } from '../../../../src/ui/components/layout-dialog.ts'
+import { keyRows } from '../../../../src/ui/dialogs/key-hints.ts'
 
 describe('the input line of a dialog', () => {
   const shown = (text: string, width: number, cursor = text.length) => {
@@ -43,8 +44,8 @@ describe('the keys of a dialog', () => {
       ['Space', 'toggle'],
       ['Esc', 'keep running'],
     ] as const
-    const parts = shownKeys({ id: 'quit', title: '', lines: [], keys }, width)
-    return parts.map(({ text }) => text).join('')
+    const [parts] = keyRows({ keys }, width)
+    return parts?.map(({ text }) => text).join('')
   }
 
   it('leave out what has no room, but never the one that closes it', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { clip } from '../../../../src/base/text-width.ts'
 import { createCellGrid } from '../../../../src/terminal/cells.ts'
-import { layoutDialog } from '../../../../src/ui/components/layout-dialog.ts'
+import { dialogSpot, layoutDialog } from '../../../../src/ui/components/layout-dialog.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { footerBars, headerBars, noticeBar } from '../../../../src/ui/console/header.ts'
 import { buildScene } from '../../../../src/ui/console/pane-view.ts'
@@ -604,6 +604,35 @@ describe('pastes', () => {
     expect(said).toBe(
       'as if typed (no bracketed paste): a shell runs each line at once 1 other text kept: Ctrl-o shows it',
     )
+  })
+
+  test.each([
+    [60, 20],
+    [80, 24],
+  ])('show all keys of the review, which can be clicked, on %i×%i', (columns, rows) => {
+    const harness = createConsoleHarness({ size: { columns, rows } })
+    harness.type(`${paste('one\ntwo')}\x1b`)
+    harness.type(paste('three\n'.repeat(40)))
+    const { mode } = harness.console.state
+    if (mode.kind !== 'dialog') throw new Error('no review')
+    const { rect, keys, body } = layoutDialog(mode.dialog, columns, rows)
+    const texts = keys.map((row) => row.map(({ text }) => text).join(''))
+    expect(texts.join('').trim().split(/ {2,}/)).toEqual([
+      'Ctrl-s send to 4',
+      'Enter new line',
+      'Ctrl-x delete',
+      'Ctrl-o other text',
+      'Esc close, keep text',
+    ])
+    for (const text of texts) expect(text.length).toBeLessThanOrEqual(rect.width - 2)
+    // Nothing of the text has lost its place to them.
+    expect(body.map(({ text }) => text)).toEqual(mode.dialog.lines.map(({ text }) => text))
+    expect(rect.row + rect.height).toBeLessThan(rows)
+    const last = rect.row + rect.height - 2
+    const at = rect.column + 1 + (texts.at(-1)?.indexOf('Esc') ?? 0)
+    expect(dialogSpot(mode.dialog, { columns, rows }, { column: at, row: last })).toEqual({ press: 'Esc' })
+    const first = { column: rect.column + 3, row: last - 1 }
+    expect(dialogSpot(mode.dialog, { columns, rows }, first)).toEqual({ press: 'Ctrl-s' })
   })
 
   const reviewed = ({ console }: ConsoleHarness): string[] => {
