@@ -20,11 +20,10 @@ import {
 } from '../../scheduler/jobs/job-columns.ts'
 import { metricNumber, rankBy } from '../../scheduler/jobs/metric.ts'
 import { boldStyle, mutedStyle, type Span, type Style, styleOf, type Theme, themes } from '../compositor/scene.ts'
-import { documentOf, type Row, type RowDocument, rowStyle, rowWidth, wrapRows } from '../rows/rows-pane.ts'
+import { documentOf, firstFitting, type Row, type RowDocument, rowStyle, wrapRows } from '../rows/rows-pane.ts'
 import { findHost, hasWord, isNumberWithin, sortMark, type TableColumn, type TableView } from '../rows/table-view.ts'
 import type { ArrayTable } from './array-table.ts'
 import {
-  changedWords,
   countOf,
   type Filter,
   isEngineGang,
@@ -32,9 +31,9 @@ import {
   type JobLine,
   KINDS,
   type LogView,
-  noScheduler,
   type QueueStatus,
   type QueueView,
+  schedulerAlerts,
 } from './queue-view.ts'
 import { stateColour } from './results-table.ts'
 import { studyBest, studyProgress } from './study-documents.ts'
@@ -120,12 +119,8 @@ export function listDocument({ status, lines, chosen, filter, view, columns, the
     { text: alert === '' ? `  scheduler: ${printable(status.driver ?? '')}` : '', style: muted },
   ]
   // The end of the row is cut where there is no room: what needs an action comes first, and what is over last.
-  const { driver, changed } = status
-  const changes =
-    changed === undefined ? [''] : [changedWords(changed, status), `hosts.yaml has changed for ${changed}`]
-  const alerts = driver === undefined ? [noScheduler(status), 'no scheduler running'] : changes
-  const summaries = alerts.map(summaryWith)
-  const summary = summaries.find((row) => rowWidth(row) <= columns) ?? summaries.at(-1) ?? []
+  const alerts = schedulerAlerts(status)
+  const summary = firstFitting((alerts.length === 0 ? [''] : alerts).map(summaryWith), columns)
   return {
     head: [
       summary,

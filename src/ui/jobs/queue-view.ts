@@ -172,9 +172,14 @@ export const commandLineOf = (status: Pick<QueueStatus, 'command'> | undefined, 
 export const noScheduler = (status: Pick<QueueStatus, 'command'> | undefined): string =>
   `no scheduler running: ${commandLineOf(status, 'job work')}`
 
-/** With the command that starts the scheduler again. */
-export const changedWords = (hosts: string, status: Pick<QueueStatus, 'command'>): string =>
-  `hosts.yaml has changed for ${hosts} since the scheduler started: ${commandLineOf(status, 'job work')}`
+/** What needs a new scheduler, with the command that starts it, and shorter; empty: nothing does. */
+export function schedulerAlerts(status: Pick<QueueStatus, 'driver' | 'changed' | 'command'>): readonly string[] {
+  const { driver, changed } = status
+  if (driver === undefined) return [noScheduler(status), 'no scheduler running']
+  if (changed === undefined) return []
+  const words = `hosts.yaml has changed for ${changed}`
+  return [`${words} since the scheduler started: ${commandLineOf(status, 'job work')}`, words]
+}
 
 /** Undefined: one is running. */
 export const undrivenWords = (status: QueueStatus | undefined): string | undefined =>

@@ -5,8 +5,8 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { onRemovedHosts, type PackedHost, packingFigures } from '../../scheduler/jobs/packing.ts'
 import { boldStyle, mutedStyle, styleOf, type Theme } from '../compositor/scene.ts'
-import { changedWords, noScheduler, type QueueStatus, type RealUse } from '../jobs/queue-view.ts'
-import { type Row, rowWidth } from '../rows/rows-pane.ts'
+import { type QueueStatus, type RealUse, schedulerAlerts } from '../jobs/queue-view.ts'
+import { firstFitting, type Row } from '../rows/rows-pane.ts'
 import type { EnginePicture } from './engine-picture.ts'
 import { isInUse } from './history.ts'
 import type { RayPicture } from './ray-picture.ts'
@@ -17,7 +17,7 @@ export function figureRows(
   theme: Theme,
   used?: ReadonlyMap<string, RealUse>,
 ): readonly Row[] {
-  const { hosts, active, counts, driver, changed, down } = status
+  const { hosts, active, counts, driver, down } = status
   const figures = packingFigures(hosts, down)
   const warning = warn(theme)
   const bold = (text: string) => ({ text, style: boldStyle(theme.text) })
@@ -43,26 +43,28 @@ export function figureRows(
     bold(`  ${cores}`),
   ]
   const rows = figures.devices === 0 ? [[bold(` ${cores}`)]] : [gpuRow(false), gpuRow(true)]
-  return [
-    rows.find((row) => rowWidth(row) <= columns) ?? rows.at(-1) ?? [],
-    [
-      bold(` ${here.length} running`),
-      ...(removed.length > 0
-        ? [{ text: ` (${removed.length} on ${foldHostSet(gone)}, not in hosts.yaml)`, style: warning }]
-        : []),
-      bold(`, ${counts.get('queued') ?? 0} waiting`),
-      ...(here.length < active.length
-        ? [{ text: `, ${active.length - here.length} with ${engines.join(' and ')}`, style: styleOf(theme.text) }]
-        : []),
-      ...(downCount > 0 ? [{ text: `  ${counted(downCount, 'host')} down`, style: warning }] : []),
-      driver === undefined || changed !== undefined
-        ? {
-            text: `  ${driver === undefined ? noScheduler(status) : changedWords(changed ?? '', status)}`,
-            style: warning,
-          }
-        : { text: `  scheduler: ${printable(driver)}`, style: mutedStyle(theme) },
-    ],
+  const jobs: Row = [
+    bold(` ${here.length} running`),
+    ...(removed.length > 0
+      ? [{ text: ` (${removed.length} on ${foldHostSet(gone)}, not in hosts.yaml)`, style: warning }]
+      : []),
+    bold(`, ${counts.get('queued') ?? 0} waiting`),
+    ...(here.length < active.length
+      ? [{ text: `, ${active.length - here.length} with ${engines.join(' and ')}`, style: styleOf(theme.text) }]
+      : []),
+    ...(downCount > 0 ? [{ text: `  ${counted(downCount, 'host')} down`, style: warning }] : []),
   ]
+  const alerts = schedulerAlerts(status)
+  const scheduler = { text: `  scheduler: ${printable(driver ?? '')}`, style: mutedStyle(theme) }
+  // The end of the row is cut where there is no room: what needs an action comes first there.
+  const summaries: readonly Row[] =
+    alerts.length === 0
+      ? [[...jobs, scheduler]]
+      : [
+          ...alerts.map((text): Row => [...jobs, { text: `  ${text}`, style: warning }]),
+          [{ text: ` ${alerts.at(-1)} ·`, style: warning }, ...jobs],
+        ]
+  return [firstFitting(rows, columns), firstFitting(summaries, columns)]
 }
 
 /** GPUs that no job holds but that something uses. */

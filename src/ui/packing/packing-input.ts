@@ -10,6 +10,7 @@ import {
   type QueueStatus,
   type QueueView,
   type RealUse,
+  schedulerAlerts,
 } from '../jobs/queue-view.ts'
 import type { RayStatus } from '../ray/ray-view.ts'
 import type { Row } from '../rows/rows-pane.ts'
@@ -252,11 +253,6 @@ export type Group = {
   readonly holds: ReadonlyMap<string, readonly DeviceHold[]>
 }
 
-function queueAlert({ driver, changed }: QueueStatus): string | undefined {
-  if (driver === undefined) return 'no scheduler running'
-  return changed && `hosts.yaml has changed for ${changed}`
-}
-
 export function groupOf(shown: ShownCluster, { status, trouble, whatIf, rect, theme, used }: PackingInput): Group {
   const columns = rect.width - 2
   if (shown.kind === 'queue') {
@@ -271,7 +267,7 @@ export function groupOf(shown: ShownCluster, { status, trouble, whatIf, rect, th
       title: 'own hosts',
       cluster: clusterOfQueue(status, hosts),
       figures: figureRows(status, columns, theme, used),
-      ...defined({ alert: queueAlert(status) }),
+      ...defined({ alert: schedulerAlerts(status).at(-1) }),
       holds: Map.groupBy(holds, ({ host }) => host),
     }
   }

@@ -146,6 +146,10 @@ export function wrapRows(text: string, columns: number, indent: string, style: S
 
 export const rowWidth = (row: Row): number => row.reduce((sum, { text }) => sum + textWidth(text), 0)
 
+/** Of versions of a row, the first one that fits, else the last one. */
+export const firstFitting = (rows: readonly Row[], columns: number): Row =>
+  rows.find((row) => rowWidth(row) <= columns) ?? rows.at(-1) ?? []
+
 /** At most `columns` wide; `…` marks a cut. */
 export function clipRow(row: Row, columns: number): Row {
   if (rowWidth(row) <= columns) return row

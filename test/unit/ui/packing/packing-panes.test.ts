@@ -309,6 +309,21 @@ describe('the picture of the Packing tab', () => {
     )
     expect(textOf(packingPanes({ ...input, trouble: 'the file is damaged' }))).toContain('the file is damaged')
   })
+
+  it('says that hosts.yaml has changed also where there is little room beside the figures', () => {
+    const second = (jobs: Parameters<typeof statusOf>[1], columns: number) => {
+      const status = statusOf(hostSpecs(2), jobs, { changed: 'n[2,7]', down: { n2: 'unreachable' } })
+      return textOf(packingPanes(inputOf(status, columns, 24))).split('\n')[1]
+    }
+    const gone = [jobOf(1, runningOn('n1', 0)), jobOf(2, runningOn('n7', 0))]
+    expect(second([], 80)).toMatch(/^ 0 running, 0 waiting {2}1 host down {2}hosts.yaml has changed for n\[2,7\]$/)
+    expect(second(gone, 80)).toMatch(
+      /^ hosts.yaml has changed for n\[2,7\] · 2 running \(1 on n7, not in hosts.yaml\), …$/,
+    )
+    expect(second(gone, 160)).toMatch(
+      /0 waiting {2}1 host down {2}hosts.yaml has changed for n\[2,7\] since the scheduler/,
+    )
+  })
 })
 
 describe('the selected block', () => {
