@@ -162,7 +162,7 @@ export class BringUpPage implements Page {
     'mark-all': () => this.#work.set({ marked: new Set(this.#view.marked.size > 0 ? [] : this.#shown) }),
     only: () => this.#work.set({ onlyArea: isOnlyArea(this.#view) ? undefined : this.#view.cursor.area }),
     open: () => {
-      if (hasRows(this.#view)) this.#work.showSide('details')
+      if (hasRows(this.#view) && this.#isCursorShown) this.#work.showSide('details')
     },
     whole: () => this.#work.set({ isWhole: !this.#view.isWhole }),
     change: () => this.#showChange(),
@@ -245,9 +245,14 @@ export class BringUpPage implements Page {
     return shownHosts(this.#context.state)
   }
 
+  /** A filter that matches nothing hides the row of the cursor. */
+  get #isCursorShown(): boolean {
+    return this.#shown.includes(this.#view.cursor.host ?? '')
+  }
+
   #mark(): void {
     const { host } = this.#view.cursor
-    if (host === undefined) return
+    if (host === undefined || !this.#isCursorShown) return
     const marked = new Set(this.#view.marked)
     if (!marked.delete(host)) marked.add(host)
     this.#work.set({ marked })
@@ -256,6 +261,8 @@ export class BringUpPage implements Page {
 
   #move(by: number): void {
     const hosts = this.#shown
+    // The row is selected again when the filter is cleared.
+    if (hosts.length === 0) return
     const at = hosts.indexOf(this.#view.cursor.host ?? '')
     const host = nearest(hosts, at + by)
     this.#work.set({ cursor: { ...this.#view.cursor, host }, sideOffset: 0 })

@@ -201,6 +201,8 @@ describe('the Bring-up tab', () => {
     expect(text()).toContain('no host matches “m3x”')
     type('\x1b')
     if (rows === 24) return
+    expect(text()).toMatch(/m\[1-2\]: \+ missing/)
+    type('g')
     expect(text()).toContain('the same on m2')
     expect(text()).toMatch(/m3: ~ differs *\n *· SSH key: another one/)
   })
@@ -755,6 +757,16 @@ describe('the Bring-up tab', () => {
     type('\r')
     type('u')
     expect(port.last.order).toMatchObject({ hosts: ['m2'] })
+  })
+
+  it('keeps the selected row when a filter that matches nothing is cleared, and marks or opens no hidden one', async () => {
+    const { type, text } = await openTab()
+    type('j/xyzzy\r')
+    type(' \r')
+    expect(text()).not.toMatch(/^ host +m2/m)
+    type('\x1b')
+    expect(text()).toMatch(/^▸ {2}m2 /m)
+    expect(text()).not.toContain('●')
   })
 
   it('shows the current keys in its footer', async () => {
