@@ -26,6 +26,7 @@ import { panelKeys } from '../work-views/panel.ts'
 import { completeWorkLine } from '../work-views/work-questions.ts'
 import type { ConsoleApp, Draft } from './console-app.ts'
 import { findHelp, helpLines, helpSections, wrapHelp } from './help.ts'
+import { fewLines, PROGRAMS_WIDTH, ShellPrograms } from './shell-programs.ts'
 import { handleTableKey } from './table-keys.ts'
 
 const HOST_SET_HELP: readonly DialogLine[] = [
@@ -139,12 +140,15 @@ export function openCloseHost(app: ConsoleApp): void {
   const what = hasShell
     ? `This hangs up ${isOne ? 'its shell and ends what runs in it' : 'their shells and ends what runs in them'}.`
     : `${isOne ? 'It has' : 'They have'} no shell.`
-  app.openDialog(
-    confirmDialog({
+  app.openDialog((report) => {
+    const programs = new ShellPrograms(app, hosts, report.onChange)
+    const ask = confirmDialog({
       id: 'close-host',
       title: `Close ${names}?`,
-      lines: [
+      width: PROGRAMS_WIDTH,
+      lines: (rows) => [
         { text: `${what} hosts.yaml stays as it is.` },
+        ...fewLines([...programs.lines, ...programs.pendingLines], Math.max(1, Math.floor(rows / 3))),
         ...(recorded.length === 0
           ? []
           : [
@@ -160,8 +164,15 @@ export function openCloseHost(app: ConsoleApp): void {
         app.removeHosts(hosts)
         app.notice(`closed ${names}; ${commandLabel(app.state, 'add-host')} opens ${isOne ? 'it' : 'them'} again`)
       },
-    }),
-  )
+    })
+    return ask({
+      ...report,
+      onClose() {
+        programs[Symbol.dispose]()
+        report.onClose()
+      },
+    })
+  })
 }
 
 export function openSaveSet(app: ConsoleApp): void {

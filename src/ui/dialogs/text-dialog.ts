@@ -1,4 +1,5 @@
 /** Text to read: the help, to scroll through, or a question that is answered with yes or no. */
+import { defined } from '../../base/defined.ts'
 import { moveOf } from '../keys/key-table.ts'
 import {
   closeOnce,
@@ -127,7 +128,8 @@ export function withdrawable(make: DialogFactory): { readonly make: DialogFactor
 export type ConfirmOptions = {
   readonly id: string
   readonly title: string
-  readonly lines: readonly DialogLine[]
+  readonly lines: readonly DialogLine[] | ((rows: number) => readonly DialogLine[])
+  readonly width?: number
   readonly yesTitle: string
   readonly noTitle?: string
   onYes(): void
@@ -141,14 +143,13 @@ export type ConfirmOptions = {
 export const noAnswer = (label: string): string => `nothing was done: ${label} is no answer`
 
 export const confirmDialog =
-  ({ id, title, lines, yesTitle, noTitle = 'cancel', onYes, onText }: ConfirmOptions): DialogFactory =>
+  ({ id, title, lines, width, yesTitle, noTitle = 'cancel', onYes, onText }: ConfirmOptions): DialogFactory =>
   ({ onClose }) => {
     const close = closeOnce(onClose)
     return {
-      view: () => ({
-        id,
-        title,
-        lines,
+      view: ({ rows }) => ({
+        ...{ id, title, ...defined({ width }) },
+        lines: typeof lines === 'function' ? lines(rows) : lines,
         tone: 'danger',
         keys: [
           ['y', yesTitle],

@@ -176,6 +176,27 @@ describe('closing a host', () => {
     expect([...harness.console.state.hosts.keys()]).toEqual(HOSTS)
   })
 
+  it('names what runs in the shell, as quitting does', async () => {
+    const harness = await open({ m1: ['make -j &', 'sleep 500'] })
+    harness.type(`${LEADER}x`)
+    expect(text(harness)).toContain('asking what runs … · m1')
+    await setImmediate()
+    expect(text(harness)).toMatch(/^Close m1\?\nThis hangs up .*\nmake -j & · m1\nsleep 500 · m1$/)
+    harness.type(`\x1b${LEADER}l${LEADER}x`)
+    expect(text(harness)).toContain('asking what runs … · m2')
+    harness.clock.advance(3000)
+    // Its screen shows a prompt.
+    expect(view(harness)?.lines).toHaveLength(1)
+    await harness.print('m2', '\r\nbuilding')
+    expect(text(harness)).toContain('asking what runs … · m2')
+    harness.late.get('m2')?.(['make'])
+    await setImmediate()
+    expect(text(harness)).toContain('make · m2')
+    harness.type('y')
+    expect(harness.signals.every(({ aborted }) => aborted)).toBe(true)
+    expect([...harness.console.state.hosts.keys()]).toEqual(['m1', 'm3'])
+  })
+
   it('does not speak of a shell where there is none', () => {
     const harness = createConsoleHarness({ hosts: HOSTS })
     harness.type(`${LEADER}x`)
