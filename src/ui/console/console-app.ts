@@ -8,7 +8,7 @@ import { DisposableStore } from '../../base/disposable.ts'
 import { FixedMap } from '../../base/fixed-map.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
-import { clip } from '../../base/text-width.ts'
+import { clip, textWidth } from '../../base/text-width.ts'
 import { secondText } from '../../base/time-text.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
@@ -67,6 +67,7 @@ import {
   shellEnd,
   writeNotice,
 } from './fleet-reducer.ts'
+import { noticeColumns } from './header.ts'
 import { HostViews } from './host-views.ts'
 import { LateShells, lateReason } from './late-shells.ts'
 import { isJumpHost, isOwnAddress, LoginOutput } from './login-output.ts'
@@ -201,6 +202,8 @@ export class ConsoleApp implements PageContext, Disposable {
   /** The order of all hosts, closed ones included. */
   readonly #places: Set<string>
   #noticeTimer: Disposable | undefined
+  /** The line of the Log for the last notice that was too long. */
+  #loggedNotice: LogEntry | undefined
   #clockTimer: Disposable | undefined
   #arranged: { readonly state: ConsoleState; readonly arrangement: Arrangement } | undefined
 
@@ -610,10 +613,23 @@ export class ConsoleApp implements PageContext, Disposable {
     this.#noticeTimer = this.clock.after(NOTICE_MS, () => this.store.update({ notice: undefined }))
     // Of a key it is another one each time, which outlives that key.
     if (about !== 'key' && this.state.notice?.text === text && this.state.notice.tone === tone) return
-    this.store.update({ notice: { text, tone, atMs, about } })
+    const isInLog = textWidth(text) > noticeColumns(this.state)
+    this.store.update({ notice: { text, tone, atMs, about, isInLog } })
+    if (isInLog) this.#logNotice({ atMs, host: '', text, tone })
+  }
+
+  /** Many notices are logged by those that show them, before or after. */
+  #logNotice(entry: LogEntry): void {
+    if (this.state.log.at(-1)?.text === entry.text) return
+    this.#addToLog(entry)
+    this.#loggedNotice = this.state.log.at(-1)
   }
 
   log(host: string, message: string, tone: NoticeTone = 'info'): void {
+    const { log } = this.state
+    const last = log.at(-1)
+    if (last !== undefined && last === this.#loggedNotice && last.text === printable(message))
+      this.store.update({ log: log.slice(0, -1) })
     this.#addToLog({ atMs: this.clock.now(), host, text: message, tone })
   }
 

@@ -392,11 +392,19 @@ function soloHint(state: ConsoleState): Hints {
   return hint(`only ${hosts.length === 1 ? clipName(first, 12) : clip(foldHostSet(hosts), NAMES_WIDTH)}`)
 }
 
-const noticePart = ({ text, tone }: Notice, theme: Theme, room: number): BarPart => ({
-  text: ` ${clip(text, room - 2)} `,
-  colour: toneColour(theme, tone),
-  isBold: tone !== 'info',
-})
+const IN_LOG = ' (Log)'
+
+function noticePart({ text, tone, isInLog = false }: Notice, theme: Theme, room: number): BarPart {
+  const cut = clip(text, room - 2)
+  const shown = cut === text || !isInLog ? cut : `${clip(text, room - 2 - IN_LOG.length)}${IN_LOG}`
+  return { text: ` ${shown} `, colour: toneColour(theme, tone), isBold: tone !== 'info' }
+}
+
+/** Beside a notice. */
+const BESIDE_NOTICE = 4
+
+/** For the text of a notice. */
+export const noticeColumns = ({ columns }: Pick<ConsoleState, 'columns'>): number => columns - BESIDE_NOTICE - 2
 
 /** The notice and its place, on the lower frame of the panes, where it covers no key. A dialog has it in the footer. */
 export function noticeBar(
@@ -404,7 +412,7 @@ export function noticeBar(
   theme: Theme,
 ): { readonly part: BarPart; readonly rect: Rect } | undefined {
   if (notice === undefined || mode.kind === 'leader' || mode.kind === 'dialog' || rows < 4) return undefined
-  const part = noticePart(notice, theme, columns - 4)
+  const part = noticePart(notice, theme, columns - BESIDE_NOTICE)
   return { part, rect: { column: 2, row: rows - 2, width: textWidth(part.text), height: 1 } }
 }
 

@@ -103,6 +103,8 @@ export type Notice = {
   readonly atMs: number
   /** What it is about: the last key, which did nothing, or who receives. It is out of date with the next key, or when other hosts receive. */
   readonly about?: 'key' | 'receivers' | undefined
+  /** It was too long for the screen, so the Log has it. */
+  readonly isInLog?: boolean
 }
 export type LogEntry = {
   readonly atMs: number

@@ -371,6 +371,29 @@ describe('selecting some of the receivers alone', () => {
   })
 })
 
+describe('a notice that is too long for the screen', () => {
+  const long = `cannot reload hosts.yaml: ${'because '.repeat(12)}of this`
+
+  test.each([80, 120])('is in the Log, whole and once, and says so, in %i columns', (columns) => {
+    const harness = createConsoleHarness({ size: { columns, rows: 24 } })
+    const { console } = harness
+    const logged = () => console.state.log.map(({ text }) => text).filter((text) => text !== 'connected')
+    console.notice('short')
+    expect([said(harness), logged()]).toEqual([' short ', []])
+    console.notice(long, 'warning')
+    expect(said(harness)).toMatch(/^ cannot reload hosts\.yaml: .*… \(Log\) $/)
+    expect(said(harness).length).toBeLessThanOrEqual(columns - 4)
+    expect(logged()).toEqual([long])
+    // One that says it itself, after the notice or before.
+    console.log('m1', long, 'warning')
+    expect(console.state.log.slice(-1)).toMatchObject([{ host: 'm1', text: long }])
+    expect(logged()).toEqual([long])
+    console.notice('short')
+    console.notice(long, 'warning')
+    expect(logged()).toEqual([long])
+  })
+})
+
 describe('pastes', () => {
   test('are told from what is composed, also when it is opened again', async () => {
     const harness = createConsoleHarness()
