@@ -232,6 +232,7 @@ export class ConsoleApp implements PageContext, Disposable {
       showsDifferences: false,
       equalGroups: [],
       diverged: [],
+      hasTie: false,
       hasWaitingQuestion: false,
       held: undefined,
       lostInput: undefined,
@@ -278,7 +279,7 @@ export class ConsoleApp implements PageContext, Disposable {
         clock: ports.clock,
         state: () => this.state,
         screen: (host) => this.views.screen(host),
-        onDiverged: (diverged) => this.change(() => ({ diverged })),
+        onDiverged: (diverged, hasTie) => this.change(() => ({ diverged, hasTie })),
         onChecked: () => this.#lateShells.check(),
       }),
     )

@@ -122,8 +122,11 @@ function areAlike(one: Words, other: Words): boolean {
   return common >= from.first.size * SAME_PROGRAM
 }
 
-/** The hosts outside the largest group, in the given order; hosts that are still logging in do not count. */
-export function divergedHosts(hosts: readonly GuardedHost[], comparesTyped: boolean): string[] {
+/** Outside the largest group. `hasTie`: another group is as large. */
+type Diverged = { readonly names: ReadonlySet<string>; readonly hasTie: boolean }
+
+/** Hosts that are still logging in do not count. */
+function divergedHosts(hosts: readonly GuardedHost[], comparesTyped: boolean): Diverged {
   const groups: { readonly shapes: Shape[]; readonly members: string[] }[] = []
   for (const guarded of hosts) {
     const shape = shapeOf(guarded, comparesTyped)
@@ -142,9 +145,11 @@ export function divergedHosts(hosts: readonly GuardedHost[], comparesTyped: bool
     undefined,
   )
   // There is nothing to differ from: the header says that no host gets keys.
-  if (majority === undefined) return []
-  const others = new Set(groups.filter((group) => group !== majority).flatMap(({ members }) => members))
-  return hosts.map(({ host }) => host.host).filter((host) => others.has(host))
+  if (majority === undefined) return { names: new Set(), hasTie: false }
+  return {
+    names: new Set(groups.filter((group) => group !== majority).flatMap(({ members }) => members)),
+    hasTie: live.some((group) => group !== majority && size(group) === size(majority)),
+  }
 }
 
 const GATHER_MS = 250
@@ -161,7 +166,8 @@ export type DivergenceOptions = {
   readonly clock: Clock
   readonly state: () => ConsoleState
   readonly screen: (host: string) => ShownScreen | undefined
-  onDiverged(hosts: readonly string[]): void
+  /** `hasTie`: they are outside the first of several groups that are equally large. */
+  onDiverged(hosts: readonly string[], hasTie: boolean): void
   /** Screens were compared. */
   onChecked?(): void
 }
@@ -294,9 +300,9 @@ export class Divergence implements Disposable {
     // What gets no keys is named as such.
     const compared = receivers.filter(({ host }) => !host.isLate)
     const names = compared.map(({ host }) => host.host)
-    const outside = new Set(divergedHosts(compared, areQuiet))
+    const { names: outside, hasTie } = divergedHosts(compared, areQuiet)
     const diverged = names.filter((host) => outside.has(host) || this.#isSilent(host, names))
-    if (diverged.join('\n') !== current.diverged.join('\n')) onDiverged(diverged)
+    if (diverged.join('\n') !== current.diverged.join('\n') || hasTie !== current.hasTie) onDiverged(diverged, hasTie)
     onChecked?.()
   }
 

@@ -122,18 +122,18 @@ function toggleDifferent(app: ConsoleApp): void {
     app.change((state) => setReceivers(state, before))
     return app.notice(`receivers: ${foldHostSet(receiverList(app.state))}`, 'info', 'receivers')
   }
-  const hosts = differentHosts(app.state, () => app.comparison.refresh())
+  const { names: hosts, tiedWith } = differentHosts(app.state, () => app.comparison.refresh())
   if (hosts.length === 0) {
     const { receivers, hosts: all } = app.state
     const isPart = receivers.size > 0 && receivers.size < all.size
     return app.notice(isPart ? 'no receiver differs' : 'no host differs', 'info', 'key')
   }
   app.change((state) => selectDifferent(state, hosts))
-  app.notice(
-    `only ${foldHostSet(hosts)}; ${commandLabel(app.state, 'receive-different')} goes back`,
-    'info',
-    'receivers',
-  )
+  const which =
+    tiedWith.length === 0
+      ? `only ${foldHostSet(hosts)}`
+      : `no majority: only ${foldHostSet(hosts)}, not ${foldHostSet(tiedWith)}`
+  app.notice(`${which}; ${commandLabel(app.state, 'receive-different')} goes back`, 'info', 'receivers')
 }
 
 const CHOOSING_KEYS: Readonly<Record<string, ActionId>> = {

@@ -168,6 +168,8 @@ export type ConsoleState = FileTabsState & {
   readonly lostInput: 'line' | 'program' | undefined
   /** Receivers that differ from most: another program, another prompt, no shell. */
   readonly diverged: readonly string[]
+  /** No group of receivers is the largest: these differ from the first of the largest ones. */
+  readonly hasTie: boolean
   readonly mode: Mode
   /** A run or a copy beside the shells. */
   readonly panel: Panel | undefined
@@ -320,17 +322,30 @@ export const isSolo = (state: ConsoleState, hosts: readonly string[]): boolean =
 export const outsideMajority = (equalGroups: readonly (readonly string[])[]): ReadonlySet<string> =>
   new Set((equalGroups.length > 1 && equalGroups[0]?.length === 1 ? equalGroups : equalGroups.slice(1)).flat())
 
+export type Different = {
+  readonly names: readonly string[]
+  /** Those from which they differ, if these are no more than another group. */
+  readonly tiedWith: readonly string[]
+}
+
 /**
  * The receivers that differ; if there are none, those in trouble and those whose screen differs from the majority. Looks at all hosts
  * only while there are no receivers, so that a host that was left out gets no keys.
  */
-export function differentHosts(state: ConsoleState, equalGroups: () => readonly (readonly string[])[]): string[] {
-  const diverged = state.diverged.filter((host) => state.receivers.has(host))
-  if (diverged.length > 0 && !state.showsDifferences && !state.isFolded) return diverged
-  const different = outsideMajority(equalGroups())
-  const { hosts, receivers } = state
+export function differentHosts(state: ConsoleState, equalGroups: () => readonly (readonly string[])[]): Different {
+  const { hosts, receivers, hasTie } = state
   const asked = [...hosts.values()].filter(({ host }) => receivers.size === 0 || receivers.has(host))
-  return asked.filter((host) => different.has(host.host) || isTrouble(host)).map(({ host }) => host)
+  const select = (isDifferent: (host: HostState) => boolean, isTie: boolean): Different => ({
+    names: asked.filter(isDifferent).map(({ host }) => host),
+    tiedWith: isTie ? asked.filter((host) => !isDifferent(host)).map(({ host }) => host) : [],
+  })
+  const diverged = new Set(state.diverged.filter((host) => receivers.has(host)))
+  if (diverged.size > 0 && !state.showsDifferences && !state.isFolded)
+    return select(({ host }) => diverged.has(host), hasTie)
+  const groups = equalGroups()
+  const different = outsideMajority(groups)
+  const [first = [], second = []] = groups
+  return select((host) => different.has(host.host) || isTrouble(host), first.length === second.length)
 }
 
 /** Receivers that were selected because they differ. */

@@ -212,6 +212,21 @@ describe('the hosts that differ', () => {
     expect(harness.console.state.diverged).toEqual([])
   })
 
+  it('are those outside the first of two equal groups, which the notice says', async () => {
+    const harness = await atPrompts()
+    const said = () => harness.console.state.notice?.text
+    for (const host of HOSTS.slice(3)) await harness.print(host, VIM)
+    rest(harness)
+    harness.type(`${LEADER}f`)
+    expect(harness.receivers()).toBe('m4,m5,m6')
+    expect(said()).toBe('no majority: only m[4-6], not m[1-3]; Ctrl-] f goes back')
+    harness.type(`${LEADER}f`)
+    await harness.print('m4', '\x1b[?1049l')
+    rest(harness)
+    harness.type(`${LEADER}f`)
+    expect(said()).toBe('only m[5-6]; Ctrl-] f goes back')
+  })
+
   it('are offered in the footer at 80 columns, and so is the way back', async () => {
     const harness = await atPrompts({ columns: 80, rows: 24 })
     await harness.print('m2', VIM)
