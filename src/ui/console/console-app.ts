@@ -24,7 +24,7 @@ import { FIRST_NETWORK } from '../network/network-view.ts'
 import { FIRST_WATCH } from '../network/watch-view.ts'
 import type { Preferences } from '../preferences.ts'
 import type { RayLine } from '../ray/ray-line.ts'
-import { asksSecret } from '../report/asks-secret.ts'
+import { asksSecret, asksSomething } from '../report/asks-secret.ts'
 import { type RunEntry, SessionLog } from '../report/session-log.ts'
 import { writeSessionReport } from '../report/session-report.ts'
 import {
@@ -533,7 +533,7 @@ export class ConsoleApp implements PageContext, Disposable {
     const rowAbove =
       before.trim() === '' && above.line >= 0 ? screen.textBetween(above, { ...above, column: screen.columns - 1 }) : ''
     if (asksSecret(before) || asksSecret(rowAbove.trimEnd())) return 'password'
-    return !this.isBracketed(host) && /[:?：？]\s*$/.test(before) ? 'something' : undefined
+    return !this.isBracketed(host) && asksSomething(before) ? 'something' : undefined
   }
 
   /** Its program asked for pastes in brackets. */

@@ -35,5 +35,11 @@ function asRead(text: string): string {
   return Array.from(plain, (character) => LOOKALIKES.get(character) ?? character).join('')
 }
 
+/** `Overwrite? `, `Overwrite [y/N] `, `Choose (1-3)`. A prompt may end in a directory, too: `m1 [~] `, `[root@m1 src] `. */
+const ASKS = /(?:[:?：？]|\p{L} ?[([][\p{L}\p{N}][\p{L}\p{N} ,./|-]{0,40}[)\]])\s*$/u
+
+/** For anything: of a program without a line editor. */
+export const asksSomething = (before: string): boolean => ASKS.test(before)
+
 export const asksSecret = (...before: readonly string[]): boolean =>
   before.flatMap((text) => [text, asRead(text)]).some((text) => ASKS_SECRET.test(text) || NAMES_PASSWORD.test(text))

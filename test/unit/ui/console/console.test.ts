@@ -577,6 +577,8 @@ describe('pastes', () => {
     'pw: ',
     'mdp : ',
     'Código? ',
+    'PIN (4 digits) ',
+    'Continue [y/N]',
   ])("of what may be a password are neither shown nor kept: '%s'", async (question) => {
     const harness = createConsoleHarness({ hosts: ['m1', 'm2'] })
     for (const host of ['m1', 'm2']) await harness.print(host, question)
@@ -601,11 +603,26 @@ describe('pastes', () => {
   test.each([
     ['Password: ', '1 │ •••'],
     ['Overwrite? ', '1 │ one'],
+    ['Overwrite [y/N] ', '1 │ one'],
   ])("of several lines, where one host of two asks '%s'", async (question, shown) => {
     const harness = createConsoleHarness({ hosts: ['m1', 'm2'] })
     await harness.print('m1', question)
     harness.type(paste('one\ntwo'))
     expect(dialog(harness)?.lines[0]?.text).toBe(shown)
+  })
+
+  test.each([
+    '[root@m1 src] ',
+    'm1 [~] ',
+    'm1 [/srv/data] ',
+    'm1> ',
+    '(env) ',
+  ])("are shown where the host is at the prompt '%s'", async (prompt) => {
+    const harness = createConsoleHarness({ hosts: ['m1', 'm2'] })
+    for (const host of ['m1', 'm2']) await harness.print(host, prompt)
+    harness.type(paste('one\n'))
+    harness.type(paste('two\n'))
+    expect(dialog(harness)?.lines[0]?.text).toBe('1 │ one')
   })
 
   test('of several lines to one host are held only where its shell would run them at once', async () => {
