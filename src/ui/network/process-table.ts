@@ -105,6 +105,7 @@ export function processTable(
   { view, pid, columns, theme, head }: ProcessTableContext,
 ): RowDocument {
   const shown = columnsOf(last)
+  // Each cell begins with a blank: that of the first one is the place of the mark.
   const cell = ({ title, width, isWide }: ProcessColumn, text: string, room: number) =>
     isWide === true
       ? ` ${clip(text, room - 1)}`
@@ -123,10 +124,11 @@ export function processTable(
       if (process === undefined) return []
       const isSelected = process.pid === pid
       let room = columns
-      const row = shown.map((column): Row[number] => {
-        const text = cell(column, column.text(process), room)
+      const row = shown.map((column, at): Row[number] => {
+        const own = cell(column, column.text(process), room)
+        const text = at === 0 && isSelected ? `▸${own.slice(1)}` : own
         room -= column.width
-        const isIdle = ['–', '0', '0%'].includes(text.trim())
+        const isIdle = ['–', '0', '0%'].includes(own.trim())
         return { text, style: isIdle && !isSelected ? mutedStyle(theme) : rowStyle(theme, isSelected) }
       })
       if (!isSelected || theme.bar === undefined) return row

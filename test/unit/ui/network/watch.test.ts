@@ -245,6 +245,14 @@ describe('the page of a host with many GPUs', () => {
     expect(row.trim().split(/ +/)).toHaveLength(7)
   })
 
+  it('marks the selected process also without colour', () => {
+    const last = { atMs: 200_000, processes: processes.slice(0, 3), isCut: false }
+    const view = { ...FIRST_VIEW, selected: 'm1', isDetailed: true, pid: 1 }
+    const pane = watchPanes([host('m1')], view, { ...look(80, 22), processes: { host: 'm1', last } }).at(-1)
+    const rows = textOf(pane as PaneView).filter((line) => / train *$/.test(line))
+    expect(rows.map((row) => row.slice(0, 9))).toEqual(['       0 ', '▸      1 ', '       2 '])
+  })
+
   it('says how many do not fit', () => {
     const lines = page(64, 80, 22, (id) => (id === 0 ? 'A100' : 'H100')).slice(1, 3)
     expect(lines[0]).toMatch(/^64 GPUs · 0: 70% 1 · /)
