@@ -87,12 +87,11 @@ export function reportOfKept({ way, links, pings, cards = {} }: KeptMesh): MeshR
   const names = [...new Set(links.flatMap(({ from, to }) => [from, to]))]
   const tried = Map.groupBy(links, ({ from }) => from)
   const hosts = names.map((name): MeshHost => {
-    const reasons = (tried.get(name) ?? []).map(({ outcome }) =>
-      outcome.kind === 'failed' && outcome.cause === 'away' ? outcome.reason : undefined,
-    )
-    const [reason] = reasons
-    if (reason?.startsWith(`${name}: `) && reasons.every((each) => each === reason))
-      return { name, cause: 'away', reason: reason.slice(name.length + 2) }
+    const [first, ...others] = (tried.get(name) ?? []).map(({ outcome }) => outcome)
+    const { cause, reason } = first?.kind === 'failed' ? first : {}
+    const isOfHost = (cause === 'away' || cause === 'no-address') && reason?.startsWith(`${name}: `) === true
+    if (isOfHost && others.every((other) => other.kind === 'failed' && other.reason === reason))
+      return { name, cause, reason: reason.slice(name.length + 2) }
     const facts = { addresses: [], cards: [], hasPing: false, hasTimeout: false }
     return { name, facts, place: { address: '', ...defined({ card: cardOf.get(name) }) } }
   })

@@ -323,6 +323,18 @@ describe('earlier results', () => {
     ])
   })
 
+  it.each(['away', 'no-address'] as const)('name a host that was not measured, as on their day: %s', (cause) => {
+    const reason = 'none in 10.0.0.0/24'
+    const away = failed(cause, `m3: ${reason}`)
+    const report = mesh(
+      (from, to) => (from === 'm3' || to === 'm3' ? away : 941),
+      [host('m1'), host('m2'), { name: 'm3', cause, reason }],
+    )
+    const kept = readKept(keep(report, 'tcp', THEN_MS))
+    expect(judgeMesh(report)).toMatchObject([{ id: cause, text: `m3 was not measured: ${reason}` }])
+    expect(kept && judgeMesh(reportOfKept(kept))).toEqual(judgeMesh(report))
+  })
+
   it('have the findings of their day, also those about cards, and none where a card cannot be read', () => {
     const card = { name: 'eth0', mtuBytes: 1500, linkBitsPerSecond: 1e10 }
     const path = keep(
