@@ -319,8 +319,8 @@ function overSsh(links: readonly Rated[]): readonly NetFinding[] {
 /** For a report without findings. */
 export function noProblemsText({ links }: Pick<MeshReport, 'links'>): string {
   const measured = measuredOf(links).length
-  if (measured === links.length) return 'no problems found'
-  return measured === 0 ? 'nothing was measured' : `no problems in the ${counted(measured, 'link')} measured`
+  if (measured === 0) return 'nothing was measured'
+  return measured === links.length ? 'no problems found' : `no problems in the ${counted(measured, 'link')} measured`
 }
 
 /** One finding for each host that is away, and one for each reason and receiver. */

@@ -6,6 +6,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { resultPaths, resultsDirectory } from '../../../../src/ops/net/kept-results.ts'
 import { concludeTest, pairTest, readTest } from '../../../../src/ops/net/kept-test.ts'
 import { keepMesh, readKept } from '../../../../src/ops/net/mesh/kept-mesh.ts'
+import { failed } from '../../../../src/ops/net/mesh/link.ts'
 import type { MeshReport } from '../../../../src/ops/net/mesh/measure-mesh.ts'
 import type { PairEvent } from '../../../../src/ops/net/pair/measure-pair.ts'
 import { takePairEvent } from '../../../../src/ops/net/pair/pair-record.ts'
@@ -253,4 +254,22 @@ it('does not compare UDP with TCP', async () => {
   harness.type('  d')
   expect(harness.console.state.notice?.text).toBe('UDP is compared only with UDP at the same rate')
   harness.console[Symbol.dispose]()
+})
+
+it('lists and opens kept meshes in which nothing was measured', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-results-'))
+  onTestFinished(() => rmSync(directory, { recursive: true }))
+  const environment = { XDG_STATE_HOME: directory }
+  const cancelled = { from: 'm1', to: 'm2', outcome: failed('cancelled', 'cancelled') }
+  for (const [day, links] of [[], [cancelled]].entries()) {
+    const time = Date.parse(`2026-11-1${day}T10:00:00Z`)
+    keepMesh(environment, { hosts: [], pings: [], links }, 'tcp', time, { addresses: {} })
+  }
+  const netTests: NetTestsPort = { ...idleNetTests, keptResults: () => resultPaths(environment), readKept }
+  const harness = createConsoleHarness({ netTests })
+  harness.type(`${LEADER}3v`)
+  await settle()
+  expect(textOf(harness).match(/mesh .*nothing was measured/g)).toHaveLength(2)
+  harness.type('j\r')
+  expect(textOf(harness)).toContain('mesh of 0 h')
 })
