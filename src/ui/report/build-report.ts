@@ -58,7 +58,9 @@ const KEYWORDS: ReadonlySet<string> = new Set(
   'begin break case continue done elif else elsif endif esac except exit finally pass quit return then'.split(' '),
 )
 /** What ends a word for a shell: it may print each part of a password that landed at its prompt. */
-const SHELL_BREAKS = /[\s;&|!()<>{}[\]$"'`\\*?~#=,:]+/
+const SHELL_BREAKS = /[\s;&|!()<>{}[\]$"'`\\*?~#=,:^]+/
+/** After these it may join a part to other text, also of another line. */
+const SHELL_JOINS = /[!{}[\]$"'`\\*?^]/
 /** From the beginning and from the end of an answer. */
 const HALF_LINES = 200
 const MOST_COLUMNS = 2000
@@ -80,7 +82,9 @@ export async function buildReport(
   const words = wordsOfPrograms(entries, log.otherSecrets())
   const secrets = new Set([...log.secrets()].filter((text) => !words.has(text)))
   const withoutEcho = hostsWithoutEcho(entries)
-  const hide = hiding(secrets, partsOfSecrets(entries, secrets, withoutEcho))
+  const lines = passwordsAtShells(entries, secrets, withoutEcho)
+  const pieces = lines.filter((text) => SHELL_JOINS.test(text)).flatMap(piecesOf)
+  const hide = hidingRows(pieces, hiding(secrets, wordsOf(lines)))
   const sections: ReportSection[] = []
   for (const entry of entries) {
     const section =
@@ -145,6 +149,14 @@ const beside =
   (text) =>
     text.split(HIDDEN).map(hide).join(HIDDEN)
 
+/** A row that has such a piece anywhere is hidden whole: its other text may be the rest of the password. */
+const hidingRows =
+  (pieces: readonly string[], hide: Hide): Hide =>
+  (text) => {
+    const shown = hide(text)
+    return pieces.some((piece) => shown.split(HIDDEN).some((part) => part.includes(piece))) ? HIDDEN : shown
+  }
+
 function hidingWords(words: readonly string[]): Hide {
   if (words.length === 0) return (text) => text
   const escaped = words.map((word) =>
@@ -164,8 +176,8 @@ const isSecret = (entry: TypedEntry, secrets: ReadonlySet<string>): boolean =>
     typed.lines.some(({ text }) => text.length >= SHORTEST_SECRET && secrets.has(text)),
   )
 
-/** Parts of passwords that a host took for a line. Where a host never echoes anything, these would be the words of all commands. */
-function partsOfSecrets(
+/** Passwords that a host took for a line. Where a host never echoes anything, these would be all commands. */
+function passwordsAtShells(
   entries: readonly SessionEntry[],
   secrets: ReadonlySet<string>,
   withoutEcho: readonly string[],
@@ -181,12 +193,16 @@ function partsOfSecrets(
       !secrets.has(text) && all.every((each) => each[index]?.text === text && each[index].state === 'echoed')
     return all.flatMap((each) => each.filter(({ text }, index) => !isOpenly(text, index)))
   })
-  return wordsOf(lines.filter(isEchoed).map(({ text }) => text))
+  return lines.filter(isEchoed).map(({ text }) => text)
 }
 
 /** The words that a shell may print, without short ones. */
 const wordsOf = (lines: readonly string[]): readonly string[] =>
   [...new Set(lines.flatMap((text) => text.split(SHELL_BREAKS)))].filter((word) => word.length >= SHORTEST_SECRET)
+
+/** In a line of several words, a plain word may be one of a command, which many rows have. */
+const piecesOf = (text: string): readonly string[] =>
+  wordsOf([text]).filter((word) => !text.includes(' ') || !/^\p{L}\p{Ll}*$/u.test(word))
 
 /** Also hides the short secrets that were typed in this entry, on any host, and the lines of a paste that no host has shown. */
 function hidingOwn(

@@ -69,6 +69,8 @@ export class HostPart {
   hasBegun = false
   /** The host has printed something since Enter. */
   hasAnswered = false
+  /** Its line editor has begun to read since Enter: any program may say so. */
+  hasEditor = false
   /** The host has printed a line feed since the first key. */
   hasRows = false
   /** Of the echo of its paste, only the first line is kept. */
@@ -476,6 +478,7 @@ export class SessionLog {
       editor.rowsBefore = undefined
     }
     const [first, next] = this.#current.get(host) ?? []
+    if (first?.typed.isEntered) first.hasEditor = true
     if (first !== undefined && next !== undefined) this.#change(first, () => first.hold(next.typed.look))
   }
 
@@ -702,7 +705,7 @@ const textOf = ({ typed }: HostPart): string =>
 function isAhead([first, ...ahead]: Chain, { isEditing, before }: PaneFacts): boolean {
   if (!first.typed.isEntered) return false
   // Text left of the cursor may be a question or a prompt, or its own line, whose echo is on its way.
-  if (!first.hasBegun) return true
+  if (!first.hasBegun) return !(first.hasEditor && isEditing && IS_PROMPT.test(before.trimEnd()))
   // Where a line editor reads and there is no text, something was printed after the prompt, or a program has begun to edit.
   return isEditing ? ahead.length > 0 : before === ''
 }

@@ -201,9 +201,9 @@ export class TypedLines {
     return this.#isJoined
   }
 
-  /** Where the host prints nothing, it is late, and no program has read it without echo. */
+  /** Where the host prints nothing, it is late, and no program has read it without echo: a shell reads, with its line editor if it has one. */
   get mayBeLate(): boolean {
-    return this.#isShell || this.isBehind()
+    return this.#isEditing || (this.#isShell && this.#shellPrompt === '') || this.isBehind()
   }
 
   /** How often Enter was typed. */

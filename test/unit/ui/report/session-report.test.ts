@@ -1538,6 +1538,77 @@ it('hides what a silent program on one host may have read without echo, although
   expect(markdown).toContain('not shown: m3 did not echo it')
 })
 
+describe('a password that shells took for a line', () => {
+  const others = ['m2', 'm3']
+  /** m1 reads it without echo, the others at their prompts; they print `answer`, and `later` when the next line has been typed. */
+  const reportAfter = async (password: string, answer: string, next: string, later: string) => {
+    const { prompts, run, report, type, print } = harness()
+    await prompts()
+    type('login\r')
+    await print('m1', 'login\r\n\x1b[?2004l\rPassword: ')
+    for (const host of others) await print(host, `login\r\n\x1b[?2004l\r\x1b[?2004h${host}# `)
+    type(`${password}\r`)
+    await print('m1', '\r\n\x1b[?2004hm1# ')
+    for (const host of others) await print(host, `${password}\r\n\x1b[?2004l\r${answer}`)
+    type(`${next}\r`)
+    await print('m1', `${next}\r\n\x1b[?2004l\r\x1b[?2004hm1# `)
+    for (const host of others) await print(host, `${next}\r\n\x1b[?2004l\r${later}\x1b[?2004h${host}# `)
+    await run('uname', () => 'Linux\r\n')
+    const { markdown, html } = await report()
+    expect(markdown).toContain('Linux')
+    return markdown + html
+  }
+
+  it.each([
+    ["don'tTell9", '\x1b[?2004h> ', "'", "-bash: $'dontTell9\\n': command not found\r\n", /Tell9/],
+    ["correct'horse", '\x1b[?2004h> ', "'", "-bash: $'correcthorse\\n': command not found\r\n", /correct|horse/],
+    ['Zx9hunter2\\', '\x1b[?2004h> ', 'uptime', '-bash: Zx9hunter2uptime: command not found\r\n', /hunter/],
+    ['Kx7!!Qz8mmm', '\x1b[?2004hm2# ', 'history', '    6  Kx7loginQz8mmm\r\n', /Kx7|Qz8/],
+    ['Se9cret!1Wor7dy', '\x1b[?2004hm2# ', 'history', '    6  Se9cretloginWor7dy\r\n', /Se9|Wor7/],
+    ['my $$Secr3t', '\x1b[?2004hm2# ', 'history', '    6  my 4711Secr3t\r\n', /Secr3t/],
+  ])('is in no row that has a part of it: %s', async (password, answer, next, later, secret) => {
+    expect(await reportAfter(password, answer, next, later)).not.toMatch(secret)
+  })
+
+  it('leaves rows with the plain words of a line of several', async () => {
+    const text = await reportAfter('check "$HOME" now', '\x1b[?2004hm2# ', 'ls', 'checksums\r\n')
+    expect(text).toContain('checksums')
+  })
+})
+
+it('hides what a silent program may have read after a question that ends as a prompt, where the shell has a line editor', async () => {
+  const { prompts, run, report, type, print } = harness()
+  await prompts()
+  await run('true', () => '')
+  type('unseal\r')
+  await print('m1', 'unseal\r\n\x1b[?2004l\runseal key 1> ')
+  for (const host of ['m2', 'm3']) await print(host, `unseal\r\n\x1b[?2004l\r\x1b[?2004h${host}# `)
+  type('zebra88\r')
+  for (const host of ['m2', 'm3'])
+    await print(host, `zebra88\r\n\x1b[?2004l\rzebra88: not found\r\n\x1b[?2004h${host}# `)
+  const { markdown, html } = await report()
+  expect(markdown + html).not.toContain('zebra88')
+})
+
+it('gives a line its own output where the prompt stands in the row of a question', async () => {
+  const { prompts, report, type, print } = harness()
+  const all = ['m1', 'm2', 'm3']
+  await prompts()
+  type("read -s -p 'Password: ' P\r")
+  for (const host of all) await print(host, "read -s -p 'Password: ' P\r\n\x1b[?2004l\rPassword: ")
+  type('hunter22\r')
+  for (const host of all) await print(host, `\x1b[?2004h${host}# `)
+  for (const line of ['echo next', 'echo third']) {
+    type(`${line}\r`)
+    for (const host of all) await print(host, `${line}\r\n\x1b[?2004l\r${line.slice(5)}\r\n\x1b[?2004h${host}# `)
+  }
+  const { markdown } = await report()
+  expect(markdown).not.toContain('typed ahead')
+  expect(markdown).not.toContain('hunter22')
+  expect(markdown).toMatch(/` echo next `\n\ntyped on m\\\[1-3\\\]\n\n\*\*m\\\[1-3\\\] \(3\)\*\*\n\n```\nnext\n```/)
+  expect(markdown).toMatch(/` echo third `\n\ntyped on m\\\[1-3\\\]\n\n\*\*m\\\[1-3\\\] \(3\)\*\*\n\n```\nthird\n```/)
+})
+
 it('names the host that echoes nothing, since it hides what was typed into all', async () => {
   const { prompts, report, type, print } = harness()
   await prompts()
