@@ -208,13 +208,21 @@ export class JobStore implements Disposable {
   }
 
   /**
-   * The latest first: about so many of the latest and of the last to end, and besides what runs and as many that wait first. `isCut`:
+   * The latest first: about so many of the latest, of the last to end and of the last to fail, and besides what runs and as many that wait first. `isCut`:
    * there are older ones. `also`: one that is there in any case.
    */
   groups(limit: number, also?: number): { readonly groups: readonly JobGroup[]; readonly isCut: boolean } {
     const families = specFamilies(this.file)
     const named = this.file
-      .all(NAMED_SPECS, also ?? null, limit, limit * ENDED_EACH, limit, limit, limit)
+      .all(
+        NAMED_SPECS,
+        also ?? null,
+        limit,
+        ...[limit * ENDED_EACH, limit],
+        ...[limit * ENDED_EACH, limit],
+        limit,
+        limit,
+      )
       .map(({ spec }) => Number(spec))
     // Of a study all of its jobs count, however old its first ones are.
     const specs = JSON.stringify([...new Set(named.flatMap((spec) => families.get(spec) ?? [spec]))])
@@ -547,11 +555,13 @@ const NEVER_DONE = quoted(CHANGED_KINDS.retry)
 const DEPENDENT = "SELECT 1 FROM jobs WHERE kind = 'queued' AND after IS NOT NULL LIMIT 1"
 const INSERT_JOB = `INSERT INTO jobs (spec, environment, user, submitted_ms, priority, attempt, failures, kind, state, after, alike)
   VALUES (?, ?, ?, ?, ?, 1, 0, ?, ?, ?, ?)`
+const lastToEnd = (isMeant: string): string => `SELECT spec FROM (SELECT spec FROM
+    (SELECT spec, ended_ms FROM jobs INDEXED BY jobs_ended WHERE ended_ms IS NOT NULL AND ${isMeant} ORDER BY ended_ms DESC LIMIT ?)
+    GROUP BY spec ORDER BY max(ended_ms) DESC LIMIT ?)`
 const NAMED_SPECS = `SELECT id AS spec FROM specs WHERE id = ?
   UNION SELECT spec FROM jobs WHERE spec > (SELECT max(id) FROM specs) - ?
-  UNION SELECT spec FROM (SELECT spec FROM
-    (SELECT spec, ended_ms FROM jobs WHERE ended_ms IS NOT NULL ORDER BY ended_ms DESC LIMIT ?)
-    GROUP BY spec ORDER BY max(ended_ms) DESC LIMIT ?)
+  UNION ${lastToEnd('true')}
+  UNION ${lastToEnd("kind IN ('failed', 'timed-out', 'lost')")}
   UNION SELECT spec FROM jobs WHERE kind IN ('starting', 'pending', 'running', 'ending')
   UNION SELECT spec FROM (SELECT spec FROM jobs WHERE kind = 'queued' ORDER BY priority DESC, id LIMIT ?)
   UNION SELECT spec FROM (SELECT spec FROM jobs WHERE kind = 'held' ORDER BY priority DESC, id LIMIT ?)`

@@ -216,7 +216,7 @@ export const jobsKeys = keyTable<ConsoleState>()(
     'filter',
     'f',
     'states',
-    'Show all jobs, or only waiting, running or ended ones.',
+    'Show all jobs, or only waiting, running, ended or failed ones.',
     (state) => hasJobs(state) && !inTable(state),
   ],
   [

@@ -727,7 +727,7 @@ export class JobsPage implements Page {
   /** The job of an array to show: a running one, else a failed one, else the first waiting one, else the last. */
   async #jobToShow({ spec, first, count }: JobLine): Promise<number> {
     if (count === 1) return first
-    for (const kinds of [KINDS.running, ['failed', 'lost', 'timed-out'], KINDS.waiting]) {
+    for (const kinds of [KINDS.running, KINDS.failed, KINDS.waiting]) {
       const [id] = await this.#jobs.members(spec, kinds)
       if (id !== undefined) return id
     }

@@ -13,7 +13,7 @@ import type { TryOut, WhatIf } from '../packing/what-if.ts'
 import type { ArrayTable } from './array-table.ts'
 import type { StudyChange, StudyLine, StudyReading, StudyView } from './study-view.ts'
 
-export const FILTERS = ['all', 'waiting', 'running', 'ended'] as const
+export const FILTERS = ['all', 'waiting', 'running', 'ended', 'failed'] as const
 export type Filter = (typeof FILTERS)[number]
 
 /** The end of a job's output. `trouble`: why it cannot be read; `isCut`: there is more before it; `hasMore`: after it. */
@@ -189,6 +189,7 @@ export const KINDS: Readonly<Record<Exclude<Filter, 'all'>, readonly string[]>> 
   waiting: ['queued', 'held', 'pending'],
   running: ['starting', 'running', 'ending'],
   ended: ['done', 'failed', 'timed-out', 'lost', 'cancelled'],
+  failed: ['failed', 'timed-out', 'lost'],
 }
 
 /** Jobs that were submitted together, or a study with its jobs: it may have none yet, or never any. */

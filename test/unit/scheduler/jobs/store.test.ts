@@ -282,6 +282,26 @@ describe('the queue on disk', () => {
     expect(store.groups(1, spec).groups.map(({ first }) => first)).toEqual([4, 2, 1])
   })
 
+  test('lists the last to fail, however many ended after them', () => {
+    using store = open()
+    store.submitAll(
+      Array.from({ length: 6 }, () => submission({})),
+      0,
+    )
+    const fail = { kind: 'seen', rank: 0, bundle: { kind: 'ended', end: { kind: 'exit', code: 1 } } } as const
+    for (const id of [1, 2, 3]) {
+      for (const event of [
+        { kind: 'placed', places },
+        { kind: 'seen', rank: 0, bundle: { kind: 'begun' } },
+      ] as const)
+        applyEvent(store, id, event, id)
+      applyEvent(store, id, id < 3 ? fail : done, 10 + id)
+    }
+    for (const id of [4, 5, 6]) applyEvent(store, id, { kind: 'stop', reason: 'cancelled' }, 100 + id)
+    expect(store.get(2)?.state.kind).toBe('failed')
+    expect(store.groups(1).groups.map(({ first }) => first)).toEqual([6, 2])
+  })
+
   test('says when and where the jobs of an array ran', () => {
     using store = open()
     store.submit(submission({ variants: [{}, {}, {}] }), 0)

@@ -900,6 +900,8 @@ describe('the Jobs tab', () => {
     expect(text()).toContain('sweep')
     await press('f')
     expect(text()).toMatch(/^ ?▸?5 /m)
+    await press('f')
+    expect(text()).toMatch(/^ only failed · \d/m)
     await press('\x1b')
     expect(text()).not.toMatch(/^ only /m)
     expect(hints()).not.toContain('Esc')
