@@ -13,6 +13,7 @@ import {
   type TypedEntry,
 } from './session-log.ts'
 import { EDITOR_STOPS, type TypedLines, type TypedState } from './typed-line.ts'
+import { writtenForms } from './written-forms.ts'
 
 export type ReportGroup = {
   readonly hosts: readonly string[]
@@ -136,7 +137,10 @@ type Hide = (text: string) => string
 
 /** Text that a host did not echo is hidden everywhere: another host may have shown it. `words`: only where they are whole words. */
 function hiding(secrets: ReadonlySet<string>, words: readonly string[]): Hide {
-  const longestFirst = [...secrets].filter((text) => text.length >= SHORTEST_SECRET).sort((a, b) => b.length - a.length)
+  const longestFirst = [...secrets]
+    .filter((text) => text.length >= SHORTEST_SECRET)
+    .flatMap(writtenForms)
+    .sort((a, b) => b.length - a.length)
   const hideWords = beside(hidingWords(words))
   const hideSecret = (text: string, secret: string): string =>
     text.includes(secret) ? beside((part) => part.replaceAll(secret, HIDDEN))(text) : text

@@ -1538,6 +1538,27 @@ it('hides what a silent program on one host may have read without echo, although
   expect(markdown).toContain('not shown: m3 did not echo it')
 })
 
+it.each([
+  ["Q='Aa<b>&\"c'\\''9x'", 'set of a shell'],
+  ["Q='Aa<b>&\"c'\"'\"'9x'", 'set of dash'],
+  ['declare -- Q="Aa<b>&\\"c\'9x"', 'declare'],
+  ['Aa\\<b\\>\\&\\"c\\\'9x', 'printf %q'],
+  ['{"q":"Aa<b>&\\"c\'9x"}', 'JSON'],
+  ['<i>Aa&lt;b&gt;&amp;"c\'9x</i>', 'HTML'],
+  ["?q=Aa%3Cb%3E%26%22c'9x", 'a URL'],
+])('hides a password as programs write it: %s (%s)', async (row) => {
+  const { prompts, report, type, print, run } = harness()
+  await prompts()
+  type('read -s Q\r')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, 'read -s Q\r\n\x1b[?2004l\r')
+  type(`Aa<b>&"c'9x\r`)
+  for (const host of ['m1', 'm2', 'm3']) await print(host, `\r\n\x1b[?2004h${host}# `)
+  await run('show it', () => `${row}\r\n`)
+  const { markdown } = await report()
+  expect(markdown).toContain('show it')
+  expect(markdown).not.toMatch(/Aa|9x/)
+})
+
 describe('a password that shells took for a line', () => {
   const others = ['m2', 'm3']
   /** m1 reads it without echo, the others at their prompts; they print `answer`, and `later` when the next line has been typed. */
