@@ -515,10 +515,24 @@ export class ConsoleApp implements PageContext, Disposable {
     return true
   }
 
-  /** The receivers that get keys now, and did not when these were named: they get nothing of what is meant for these. */
-  joinedSince(named: readonly string[]): WriteReport['skipped'] {
-    const joined = liveReceivers(this.state).filter((host) => !named.includes(host))
-    return joined.map((host) => ({ host, reason: 'it got no keys when the hosts were named' }))
+  /**
+   * For a text that is not sent at once: it is meant for these hosts, with the shells that they have now. `live`: those of them; the
+   * others, and receivers that joined since, get nothing of it.
+   */
+  addressees(
+    named: readonly string[],
+  ): () => { readonly live: readonly string[]; readonly skipped: WriteReport['skipped'] } {
+    const hasItsShell = this.#lateShells.remember(named)
+    return () => {
+      const joined = liveReceivers(this.state).filter((host) => !named.includes(host))
+      return {
+        live: named.filter(hasItsShell),
+        skipped: [
+          ...named.flatMap((host) => (hasItsShell(host) ? [] : [{ host, reason: 'its shell is new, or ended' }])),
+          ...joined.map((host) => ({ host, reason: 'it got no keys when the hosts were named' })),
+        ],
+      }
+    }
   }
 
   /**

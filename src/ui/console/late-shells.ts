@@ -56,6 +56,8 @@ export class LateShells {
   readonly #openMs = new Map<string, readonly number[]>()
   /** Hosts whose connection was lost before they showed anything of so many last lines. */
   readonly #lostLines = new Map<string, number>()
+  /** How many shells of a host have ended or been opened. */
+  readonly #changes = new Map<string, number>()
   /** Something was typed after the last key that ends a line. */
   #isLineOpen = false
 
@@ -80,6 +82,7 @@ export class LateShells {
     }
     if (state.receivers.has(host) && !getsKeysBeside(state, host)) this.#noteLast(host, shell)
     if (kind !== 'open') {
+      this.#changes.set(host, this.#changeOf(host) + 1)
       this.#typedMs.delete(host)
       this.#gotLines.delete(host)
       this.#openMs.delete(host)
@@ -87,6 +90,16 @@ export class LateShells {
     if (kind !== 'open' || this.#typedMs.has(host) || !this.#mustWait(host)) return
     this.#setLate((name) => name === host, true)
     this.check()
+  }
+
+  /** Whether a host still has the shell that it has now. */
+  remember(hosts: readonly string[]): (host: string) => boolean {
+    const known = new Map(hosts.map((host) => [host, this.#changeOf(host)]))
+    return (host) => known.get(host) === this.#changeOf(host)
+  }
+
+  #changeOf(host: string): number {
+    return this.#changes.get(host) ?? 0
   }
 
   /** `hosts`: those that got the bytes. */

@@ -252,32 +252,34 @@ const noPrompt = (prompt: Pick<PromptOptions, 'id' | 'title' | 'label' | 'help'>
   promptDialog({ ...prompt, fallback: '', submitTitle: 'close', isRemembered: () => false, onSubmit: () => {} })
 
 const NEW_TEXT: Draft = { text: '', isComposed: true }
+const NEW_PASTE: Draft = { text: '', isComposed: false }
 
 const isOneLine = (text: string): boolean => /^[^\r\n]*(?:\r\n?|\n)?$/.test(text)
 
-/** Text to review: given, or kept from the last time. */
-export function openPaste(app: ConsoleApp, draft = app.drafts.at(-1) ?? NEW_TEXT): void {
-  const live = liveReceivers(app.state)
+/** Text to review: `given`, or kept from the last time. Where a host asks for a password, the kept text is only shown when asked for. */
+export function openPaste(app: ConsoleApp, given?: Draft): void {
+  const receiving = liveReceivers(app.state)
   // Without any, the notice after sending says why.
-  const hosts = live.length === 0 ? receiverList(app.state) : live
+  const hosts = receiving.length === 0 ? receiverList(app.state) : receiving
+  const addressees = receiving.length === 0 ? () => ({ live: hosts, skipped: [] }) : app.addressees(hosts)
+  const draft = given ?? (mayBeSecret(app, hosts, NEW_PASTE) ? undefined : app.drafts.at(-1)) ?? NEW_TEXT
   const others = app.drafts.filter((kept) => kept !== draft)
   /** In place of the draft. */
   const kept = (text: string): readonly Draft[] => (text === '' ? [] : [{ ...draft, text }])
-  const { isComposed, text: given } = draft
-  const asking = isComposed ? [] : hosts.filter((host) => app.asks(host) !== undefined)
-  const isSecret =
-    asking.some((host) => app.asks(host) === 'password') ||
-    (asking.length > 0 && (asking.length === hosts.length || isOneLine(given)))
+  // What is kept was typed before the question.
+  const isSecret = !app.drafts.includes(draft) && mayBeSecret(app, hosts, draft)
   app.openDialog(
     pasteDialog({
       ...draft,
       isSecret,
       hosts,
-      isLive: (host) => live.length === 0 || liveReceivers(app.state).includes(host),
+      isLive: (host) =>
+        receiving.length === 0 || (addressees().live.includes(host) && liveReceivers(app.state).includes(host)),
       isBracketed: (host) => app.isBracketed(host),
       onSend: (reviewed) => {
-        app.drafts = others
-        app.paste(reviewed, hosts, app.joinedSince(hosts))
+        const { live, skipped } = addressees()
+        app.drafts = live.length > 0 || isSecret ? others : [...others, ...kept(reviewed)]
+        app.paste(reviewed, live, skipped)
       },
       onClosed: (text) => {
         app.drafts = [...others, ...kept(text)]
@@ -287,10 +289,16 @@ export function openPaste(app: ConsoleApp, draft = app.drafts.at(-1) ?? NEW_TEXT
       others: others.length,
       onOther: (text) => {
         app.drafts = [...kept(text), ...others]
-        openPaste(app)
+        openPaste(app, app.drafts.at(-1))
       },
     }),
   )
+}
+
+function mayBeSecret(app: ConsoleApp, hosts: readonly string[], { isComposed, text }: Draft): boolean {
+  const asking = isComposed ? [] : hosts.filter((host) => app.asks(host) !== undefined)
+  if (asking.some((host) => app.asks(host) === 'password')) return true
+  return asking.length > 0 && (asking.length === hosts.length || isOneLine(text))
 }
 
 /** What can be done: the keys of the shown tab or view first, then all actions, then the keys of other tabs. */

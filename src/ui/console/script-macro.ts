@@ -32,6 +32,7 @@ const scriptDialog =
   (app: ConsoleApp, { name, command }: ScriptMacro, hosts: readonly string[]): DialogFactory =>
   ({ onClose, onChange }) => {
     const id = 'macro-script'
+    const addressees = app.addressees(hosts)
     const stop = new AbortController()
     const closing = closeOnce(onClose)
     let outputs: readonly Output[] | undefined
@@ -45,7 +46,7 @@ const scriptDialog =
       isDone = true
       if (isTypedAhead) onChange()
       else close()
-      insertOutputs(app, hosts, found)
+      insertOutputs(app, addressees(), found)
     }
     const known = hosts.flatMap((host) => app.state.hosts.get(host) ?? [])
     const run = async (): Promise<void> => {
@@ -105,13 +106,18 @@ function outputLines(output: Output): readonly DialogLine[] {
   return [{ text: printable(`${output.host}: ${first}`) }, ...others.map((line) => ({ text: printable(`  ${line}`) }))]
 }
 
-function insertOutputs(app: ConsoleApp, hosts: readonly string[], outputs: readonly Output[]): void {
-  const failed = outputs.flatMap((output) => ('reason' in output ? [output] : []))
+function insertOutputs(
+  app: ConsoleApp,
+  { live, skipped }: ReturnType<ReturnType<ConsoleApp['addressees']>>,
+  outputs: readonly Output[],
+): void {
+  const meant = outputs.filter(({ host }) => live.includes(host))
+  const failed = meant.flatMap((output) => ('reason' in output ? [output] : []))
   app.sendEach(
-    outputs.flatMap((output) =>
+    meant.flatMap((output) =>
       'text' in output ? [{ hosts: [output.host], bytes: Buffer.from(output.text.replaceAll('\n', '\r')) }] : [],
     ),
-    [...failed, ...app.joinedSince(hosts)],
+    [...failed, ...skipped],
   )
 }
 

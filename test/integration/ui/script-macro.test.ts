@@ -70,6 +70,20 @@ it('types nothing once it is cancelled, into no other receivers', async () => {
   ])
 })
 
+it('types nothing into a shell that was opened meanwhile, also where all are new', async () => {
+  const harness = harnessWith('printf %s "of-$MUSTER_HOST"')
+  harness.type(`${LEADER}mslow\r`)
+  for (const host of HOSTS) {
+    const end = { kind: 'lost', reason: 'reset' } as const
+    harness.fleet.events.emit({ type: 'shell', host, state: { kind: 'ended', end } })
+    harness.fleet.events.emit({ type: 'shell', host, state: { kind: 'opening' } })
+    harness.fleet.up(host)
+  }
+  harness.go()
+  await until(() => harness.console.state.notice?.text.startsWith('not sent to m[1-3]') === true)
+  expect(got(harness)).toEqual(['', '', ''])
+})
+
 it('shows several lines before they are typed', async () => {
   const harness = harnessWith('printf "one\\nrm -rf two\\n"', false)
   harness.type(`${LEADER}mslow\r`)

@@ -457,6 +457,29 @@ describe('pastes', () => {
     ])
   })
 
+  const reconnect = ({ fleet }: ConsoleHarness, hosts: readonly string[]): void => {
+    for (const host of hosts) {
+      const end = { kind: 'lost', reason: 'reset' } as const
+      fleet.events.emit({ type: 'shell', host, state: { kind: 'ended', end } })
+      fleet.events.emit({ type: 'shell', host, state: { kind: 'opening' } })
+      fleet.up(host)
+    }
+  }
+
+  test('go to no new shell, also where all hosts have one, and keep the text then', () => {
+    const harness = createConsoleHarness()
+    harness.type(paste('one\ntwo'))
+    reconnect(harness, ['m1', 'm2', 'm3', 'm4'])
+    expect(dialog(harness)?.title).toBe('Paste 2 lines into 0 hosts')
+    harness.type('\x13')
+    expect(['m1', 'm2', 'm3', 'm4'].map(harness.got)).toEqual(['', '', '', ''])
+    expect(harness.console.state.notice?.text).toBe('not sent to m[1-4]: its shell is new, or ended')
+    harness.type(`${LEADER}p`)
+    expect(dialog(harness)?.title).toBe('Paste 2 lines into 4 hosts: m[1-4]')
+    harness.type('\x13')
+    expect(harness.got('m4')).toBe('one\rtwo')
+  })
+
   test('name hosts that take the text as if it were typed, where others take it as a paste', async () => {
     const harness = createConsoleHarness()
     const last = () => {
@@ -537,6 +560,21 @@ describe('pastes', () => {
     expect(harness.got('m1')).toBe('three\rfourone\rtwo')
     harness.type(`${LEADER}p`)
     expect(dialog(harness)?.title).toBe('Compose for 4 hosts: m[1-4]')
+  })
+
+  test('leave a kept text alone where a host asks for a password, and show it when asked to', async () => {
+    const harness = createConsoleHarness()
+    harness.type(`${paste('one\ntwo')}\x1b`)
+    await harness.print('m1', 'Password: ')
+    harness.type(`${LEADER}p`)
+    expect(dialog(harness)?.title).toBe('Compose for 4 hosts: m[1-4]')
+    expect(dialog(harness)?.lines.at(-1)?.text).toBe('1 other text kept: Ctrl-o shows it')
+    harness.type('\x0f')
+    expect(dialog(harness)?.lines.map(({ text }) => text)).toContain('2 │ two▏')
+    harness.type('\x1b')
+    await harness.print('m1', '\r\nm1# ')
+    harness.type(`${LEADER}p`)
+    expect(dialog(harness)?.lines.map(({ text }) => text)).toContain('2 │ two▏')
   })
 
   test('keep the text before when the new one is sent, and delete one with Ctrl-x', () => {
