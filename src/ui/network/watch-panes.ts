@@ -221,8 +221,10 @@ function infoRows(
             `${Math.round(nfs.operations)} requests/s${nfs.roundTripMs === undefined ? '' : `, ${nfs.roundTripMs.toFixed(1)} ms each`}`,
           ),
         ]),
-    row(...cards.map((card) => `${card.name} in ${rate(card.receivedBytes)}, out ${rate(card.sentBytes)}`)),
-    ...(fullest === undefined ? [] : [row(`fullest file system ${fullest.point} ${percentOf(fullest.used)}`)]),
+    row(...cards.map((card) => `${printable(card.name)} in ${rate(card.receivedBytes)}, out ${rate(card.sentBytes)}`)),
+    ...(fullest === undefined
+      ? []
+      : [row(`fullest file system ${printable(fullest.point)} ${percentOf(fullest.used)}`)]),
   ]
 }
 

@@ -194,6 +194,17 @@ describe('the table of watched hosts', () => {
   })
 })
 
+it('writes invisible characters of names of cards and file systems as escapes', () => {
+  const card = { name: 'eth\u202e0', receivedBytes: 1, sentBytes: 1 }
+  const sample = { fullest: { point: '/mnt\u202e/x', used: 0.5 }, cards: [card] }
+  const view = { ...FIRST_VIEW, selected: 'm1', isDetailed: true }
+  const text = watchPanes([host('m1', sample)], view, look(120, 38))
+    .flatMap(textOf)
+    .join('\n')
+  expect(text).toContain('/mnt\\u202e/x 50%')
+  expect(text).toContain('eth\\u202e0 in ')
+})
+
 describe('the page of a host with many GPUs', () => {
   const processes = Array.from({ length: 50 }, (_, pid) => ({
     ...{ pid, state: 'R', threads: 1, command: 'train', memoryBytes: 1e9 },
