@@ -470,6 +470,6 @@ class LaunchWatch {
     if (state.kind === 'done') return EXIT.ok
     if (state.kind === 'cancelled') return EXIT.interrupted
     const [first] = rankFailures(failuresOf(spec, state))
-    return state.kind === 'failed' && first !== undefined ? first.code : EXIT.failed
+    return (state.kind === 'failed' ? first?.code : undefined) ?? EXIT.failed
   }
 }

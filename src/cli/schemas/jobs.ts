@@ -118,7 +118,7 @@ export const results = output(
   }),
 )
 
-const rankState = is('waiting', 'running', 'done', 'failed', 'stopped')
+const rankState = is('waiting', 'running', 'done', 'failed', 'lost', 'stopped')
 
 export const ranks = output(
   'job-ranks',

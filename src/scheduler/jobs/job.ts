@@ -144,7 +144,7 @@ export type JobState =
   | ({ readonly kind: 'queued'; readonly notBeforeMs?: number; readonly last?: string } & Waited)
   /** `pending`: it was handed to its engine, which has not started it. */
   | ({ readonly kind: 'starting' | 'pending' | 'running' } & Active)
-  /** `cause`: the bundle end that caused it, if one did. `failed`: the bundle that caused it, which has not ended yet. */
+  /** `cause`: the bundle end that caused it, if one did. `failed`: the bundle that caused it; if its command failed, it may not have ended yet. */
   | ({
       readonly kind: 'ending'
       readonly stop: StopReason | undefined
@@ -154,7 +154,10 @@ export type JobState =
       readonly because?: string
       readonly failed?: number
     } & Active)
-  | ({ readonly kind: FinalKind; readonly endedMs: number; readonly reason?: string } & Partial<Active>)
+  | ({ readonly kind: FinalKind; readonly endedMs: number; readonly reason?: string } & Fallen & Partial<Active>)
+
+/** `failed`: the bundle of which Muster learned first that it failed; undefined: none did before it was stopped, or an earlier version ended it. */
+type Fallen = { readonly failed?: number }
 
 export type FinalKind = 'done' | 'failed' | 'timed-out' | 'lost' | 'cancelled'
 
@@ -359,12 +362,13 @@ function seen(job: Job, state: ActiveState, rank: number, bundle: SeenBundle, no
   const bundles = state.bundles.with(rank, isUnlimited && kept.kind === 'ended' ? { ...kept, isUnlimited } : kept)
   state = { ...state, ...startOf(state, bundles) }
   const ends = endsOf(bundles)
+  // When one bundle of a gang fails, the others are stopped.
+  if (state.kind !== 'ending' && now.kind === 'ended' && !isWell(now.end)) {
+    const fallen = now.end.kind === 'exit' || now.end.kind === 'gone' ? { failed: rank } : {}
+    state = { ...state, kind: 'ending', stop: undefined, sinceMs: nowMs, cause: now.end, ...fallen }
+  }
   if (ends.length === bundles.length) return ended(job, { ...state, bundles }, ends, nowMs)
   if (state.kind === 'ending') return { ...job, state: { ...state, bundles } }
-  // When one bundle of a gang fails, the others are stopped.
-  const cause = ends.find((end) => !isWell(end))
-  if (cause !== undefined)
-    return { ...job, state: { ...state, kind: 'ending', stop: undefined, sinceMs: nowMs, bundles, cause } }
   const { leaders } = job.spec
   if (leaders?.every((leader) => bundles[leader]?.kind === 'ended'))
     return { ...job, state: { ...state, kind: 'ending', stop: 'finished', sinceMs: nowMs, bundles } }
@@ -392,16 +396,18 @@ const KILLED: Readonly<Record<StopReason, string>> = {
   requeued: 'killed to be requeued',
   finished: 'killed when the job was done',
 }
+const KILLED_WITH_OTHERS = 'killed when another bundle ended'
 
 /** A process that Muster killed cannot write its exit code. */
 function withKiller(state: ActiveState, bundle: BundleState): BundleState {
   if (state.kind !== 'ending' || bundle.kind !== 'ended') return bundle
   if (bundle.end.kind !== 'gone' || bundle.end.reason !== ENDED_SILENTLY) return bundle
-  const reason = state.stop === undefined ? 'killed when another bundle ended' : KILLED[state.stop]
+  const reason = state.stop === undefined ? KILLED_WITH_OTHERS : KILLED[state.stop]
   return { ...bundle, end: { kind: 'gone', reason } }
 }
 
 const GIVEN_UP = { kind: 'gone', reason: 'abandoned: its host did not answer' } as const
+const STOPPED: ReadonlySet<string> = new Set([...Object.values(KILLED), KILLED_WITH_OTHERS, GIVEN_UP.reason])
 
 /** A host's times count between the order and the report; a time that it does not report is that of the report. */
 function withTimes(before: BundleState, bundle: BundleState, sentMs: number, nowMs: number): BundleState {
@@ -435,7 +441,8 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
     one.kind === 'ended' && one.beganMs !== undefined && one.ranMs !== undefined ? [one.beganMs + one.ranMs] : [],
   )
   const endedMs = endsMs.length === 0 ? nowMs : Math.max(...endsMs)
-  const base = { places, ...defined({ ring }), bundles, startedMs, placedMs, endedMs }
+  const fallen = state.kind === 'ending' ? state.failed : undefined
+  const base = { places, ...defined({ ring, failed: fallen }), bundles, startedMs, placedMs, endedMs }
   const over = (kind: FinalKind, reason?: string): Job => ({ ...job, state: { ...base, kind, ...defined({ reason }) } })
   type Again = { readonly notBeforeMs?: number; readonly last: string; readonly portsTaken?: number }
   const again = (own: Again, failures = job.failures): Job => ({
@@ -454,7 +461,7 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
   }
   if (stop === 'preempted') return again({ last: 'stopped for a job of higher priority' })
   if (stop === 'requeued') return again({ last: 'requeued' })
-  const failed = state.kind === 'ending' && state.failed !== undefined ? bundles[state.failed] : undefined
+  const failed = fallen === undefined ? undefined : bundles[fallen]
   const cause = state.kind === 'ending' ? state.cause : undefined
   const first =
     cause ??
@@ -464,17 +471,19 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
   if (stop === undefined && first.kind === 'unable')
     return again({ notBeforeMs: nowMs + BACK_OFF_MS, last: formatEnd(first) })
   if (stop === undefined && first.kind === 'gone' && first.isCancelled) return over('cancelled', first.reason)
-  const launchFailures = first.kind === 'exit' && job.spec.launch !== undefined ? failuresOf(job.spec, base) : []
+  const isNamed =
+    bundles.length > 1 ? first.kind === 'exit' || first.kind === 'gone' : first.kind === 'exit' && job.spec.launch
+  const named = isNamed ? failuresOf(job.spec, base) : []
   const { portsTaken = 0 } = state
-  const words = first.kind === 'refused' ? [first.reason] : launchFailures.map(({ text = '' }) => text)
+  const words = first.kind === 'refused' ? [first.reason] : named.map(({ text = '' }) => text)
   if (stop === undefined && portsTaken < MOST_PORTS_TAKEN && words.some(isPortTaken))
-    return again({ last: formatFirstFailure(launchFailures) ?? formatEnd(first), portsTaken: portsTaken + 1 })
+    return again({ last: formatFirstFailure(named) ?? formatEnd(first), portsTaken: portsTaken + 1 })
   const isTimedOut = stop === 'timed-out' || (first.kind === 'gone' && first.isTimedOut === true)
   const kind = isTimedOut ? 'timed-out' : first.kind === 'exit' || first.kind === 'refused' ? 'failed' : 'lost'
   const reason =
     stop === 'timed-out'
       ? `ran longer than its limit of ${job.spec.limitS} s`
-      : (formatFirstFailure(launchFailures) ?? formatEnd(first, job.spec.request.memoryBytes))
+      : (formatFirstFailure(named) ?? formatEnd(first, job.spec.request.memoryBytes))
   if (job.failures >= job.spec.retries) return over(kind, reason)
   const notBeforeMs = nowMs + Math.min(MAX_BACK_OFF_MS, BACK_OFF_MS * 2 ** job.failures)
   return again({ notBeforeMs, last: `${kind}: ${reason}` }, job.failures + 1)
@@ -483,8 +492,19 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
 /** An attempt that failed as its port was taken is no fault of the job's; but a port may be taken by the job itself. */
 const MOST_PORTS_TAKEN = 3
 
-/** The ranks of a job that failed, and its bundles where they are the ranks or the launcher failed. */
-export function failuresOf(spec: JobSpec, { places = [], bundles = [] }: Partial<Active>): readonly Failure[] {
+/** Ended by INT, KILL or TERM. */
+const SIGNALLED = [130, 137, 143]
+export const isSignalled = (code: number): boolean => SIGNALLED.includes(code)
+
+/**
+ * The ranks of a job that failed, were lost or were stopped, and its bundles where they are the ranks or the launcher failed. Of
+ * bundles without a launcher, the one of which Muster learned first is the first one: it had not been stopped, whatever its exit code.
+ * What a launcher started may have ended before its bundle told it.
+ */
+export function failuresOf(
+  spec: JobSpec,
+  { places = [], bundles = [], failed: fallen }: Fallen & Partial<Active>,
+): readonly Failure[] {
   const { launch, roles, engine } = spec
   if (engine !== undefined) return []
   const requests = requestsOf(spec)
@@ -497,18 +517,31 @@ export function failuresOf(spec: JobSpec, { places = [], bundles = [] }: Partial
     const last = Math.max(...ranks.map(({ restart }) => restart))
     const failed = ranks
       .filter(({ code, restart }) => code !== 0 && restart === last)
-      .map(({ rank, ...end }) => ({ ...end, title: `rank ${rank}`, host, isLauncher: false }))
-    if (bundle.kind !== 'ended' || bundle.end.kind !== 'exit' || bundle.end.code === 0) return failed
-    const { beganMs, ranMs } = bundle
+      .map(({ rank, ...end }) => {
+        const isStopped = isSignalled(end.code)
+        return { ...end, title: `rank ${rank}`, bundle: index, host, isLauncher: false, isStopped }
+      })
+    if (bundle.kind !== 'ended') return failed
+    const { beganMs, ranMs, end } = bundle
     const own = {
       title: launch?.ranks === undefined ? (names[index] ?? '') : `the ${launch.kind} launcher`,
+      bundle: index,
       host,
-      code: bundle.end.code,
-      endedMs: beganMs === undefined || ranMs === undefined ? undefined : beganMs + ranMs,
-      text: bundle.end.isOutOfMemory ? formatEnd(bundle.end, requests[index]?.memoryBytes) : said?.why || undefined,
       isLauncher: launch?.ranks !== undefined,
+      isFirst: fallen === index && (launch === undefined || end.kind === 'gone'),
     }
-    return [...failed, own]
+    // When it ended is not known.
+    if (end.kind === 'gone') return STOPPED.has(end.reason) ? failed : [...failed, { ...own, text: end.reason }]
+    if (end.kind !== 'exit' || end.code === 0) return failed
+    const exit = {
+      code: end.code,
+      endedMs: beganMs === undefined || ranMs === undefined ? undefined : beganMs + ranMs,
+      text: end.isOutOfMemory
+        ? formatEnd(end, requests[index]?.memoryBytes)
+        : said?.why || (end.isUnwritten ? UNWRITTEN : undefined),
+      isStopped: !own.isFirst && !end.isOutOfMemory && isSignalled(end.code),
+    }
+    return [...failed, { ...own, ...exit }]
   })
 }
 
@@ -572,8 +605,10 @@ function formatEnd(end: BundleEnd, askedBytes = 0): string {
   if (end.kind === 'unable') return end.reason ?? 'its host could not start it'
   if (end.isOutOfMemory) return `killed by the kernel: more memory than it asked for (${formatBytes(askedBytes)})`
   if (end.why !== undefined) return `exit ${end.code}: ${end.why}`
-  return `exit ${end.code}${end.isUnwritten ? '; the disk was full, so output may be missing' : ''}`
+  return `exit ${end.code}${end.isUnwritten ? `; ${UNWRITTEN}` : ''}`
 }
+
+const UNWRITTEN = 'the disk was full, so output may be missing'
 
 /**
  * Jobs that exceed their --limit, which counts from the first bundle: a host that does not answer must not keep a gang

@@ -5,18 +5,19 @@
  */
 
 import { getOrMake } from '../../base/collections.ts'
+import { defined } from '../../base/defined.ts'
 import { JOBS_DIRECTORY } from '../../base/left.ts'
 import { EACH_STAT, READ_STAT } from '../../base/proc-stat.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { lastLines, type RankStream } from '../launch/fold.ts'
 import type { RankEnd } from '../launch/rank.ts'
 import { type RankBounds, rankBounds } from '../launch/rank-bounds.ts'
-import { rankFailures } from '../launch/verdict.ts'
-import { type BundleState, failuresOf, hasBegun, type Job, namesOf } from './job.ts'
+import { type Failure, rankFailures } from '../launch/verdict.ts'
+import { type BundleState, failuresOf, hasBegun, isSignalled, type Job, namesOf } from './job.ts'
 import { bundleKey, isOfAttempt, parseBundleKey } from './orders.ts'
 
-/** `stopped`: ended because Muster or the launcher ended it, or without an exit code. */
-export type RankState = 'waiting' | 'running' | 'done' | 'failed' | 'stopped'
+/** `lost`: ended without an exit code. `stopped`: ended because Muster or the launcher ended it, with an exit code or without. */
+export type RankState = 'waiting' | 'running' | 'done' | 'failed' | 'lost' | 'stopped'
 
 export type RankRow = {
   readonly rank: number
@@ -72,15 +73,15 @@ const RANKS_BYTES = 40 * MOST_RANKS
 const MOST_BUNDLES = 256
 /** Of processor time: Linux counts it in hundredths of a second. */
 const TICKS_PER_S = 100
-/** Ended by INT, KILL or TERM. */
-const SIGNALLED = [130, 137, 143]
 
 /** All ranks in their order. `readings`: by bundle. What a host tells of a rank that it cannot have is left out. */
 export function ranksOf(
-  { spec, state }: Job,
+  job: Job,
   readings: ReadonlyMap<number, readonly RankReading[]> = new Map(),
 ): readonly RankRow[] {
+  const { spec, state } = job
   if (!('places' in state) || state.places === undefined) return []
+  const judge = judgeOf(job)
   const { places, bundles = [] } = state
   const each = spec.launch?.ranks
   const names = namesOf(spec.roles, places.length)
@@ -102,11 +103,13 @@ export function ranksOf(
   const ranges = places.map((_, bundle) => rangeOf(bounds, bundle))
   const free = bounds.isChosen ? ranges.flat().filter(isFree) : []
   const rows = seen.flatMap(({ host, known, own, ends }, bundle): readonly RankRow[] => {
-    if (each === undefined) return [bundleRow(bundle, names[bundle] ?? '', host, known, own.get(bundle))]
+    if (each === undefined) return [bundleRow(bundle, names[bundle] ?? '', host, known, own.get(bundle), judge)]
     const range = ranges[bundle] ?? []
     const here = [...new Set([...ends.keys(), ...own.keys()])]
     const expected = bounds.isChosen ? free.splice(0, Math.max(0, range.length - here.length)) : range.filter(isFree)
-    return [...here, ...expected].map((rank) => launchedRow(rank, bundle, host, known, ends.get(rank), own.get(rank)))
+    return [...here, ...expected].map((rank) =>
+      launchedRow(rank, bundle, host, known, ends.get(rank), own.get(rank), judge),
+    )
   })
   const sorted = rows.toSorted((one, other) => one.rank - other.rank)
   return bounds.isChosen ? withClaims(sorted) : sorted
@@ -125,14 +128,50 @@ function withClaims(rows: readonly RankRow[]): readonly RankRow[] {
   })
 }
 
-/** Those that failed, in the order of their likelihood to be the cause; if none did, those that were stopped. */
+/** Those that failed or were lost, in the order of their likelihood to be the cause; if none did, those that were stopped. */
 export function failedRanks({ spec, state }: Job, rows: readonly RankRow[]): readonly RankRow[] {
   if (!('places' in state)) return []
-  const keyOf = ({ title, host }: { readonly title: string; readonly host: string }) => `${host} ${title}`
   const byKey = new Map(rows.map((row) => [keyOf(row), row]))
-  const ended = rankFailures(failuresOf(spec, state)).flatMap((failure) => byKey.get(keyOf(failure)) ?? [])
-  const failed = ended.filter((row) => row.state === 'failed')
+  const ended = rankFailures(failuresOf(spec, state)).flatMap((failure) =>
+    failure.isLauncher
+      ? rows.filter((row) => row.bundle === failure.bundle && row.state === 'lost')
+      : (byKey.get(keyOf(failure)) ?? []),
+  )
+  const failed = ended.filter((row) => row.state === 'failed' || row.state === 'lost')
   return failed.length === 0 ? ended : failed
+}
+
+type Place = Pick<Failure, 'title' | 'bundle'>
+
+const keyOf = ({ title, bundle }: Place): string => `${bundle} ${title}`
+
+type Judge = {
+  /** `code`: undefined if it ended without one. */
+  of(place: Place, code: number | undefined): { readonly state: RankState; readonly text?: string }
+  /** What became of ranks that told no end: their launcher ended before them if it was lost, or failed first. */
+  ofSilent(bundle: number): 'lost' | 'stopped'
+}
+
+/** The rank that failed first had not been stopped, though its exit code may be that of a signal. */
+function judgeOf({ spec, state }: Job): Judge {
+  const failures = 'places' in state ? failuresOf(spec, state) : []
+  const [first] = 'failed' in state && state.failed !== undefined ? rankFailures(failures) : []
+  const byKey = new Map(failures.map((failure) => [keyOf(failure), failure]))
+  return {
+    of(place, code) {
+      if (code === 0) return { state: 'done' }
+      const failure = byKey.get(keyOf(place))
+      // Of an earlier restart than that of the others, or stopped without an exit code.
+      if (failure === undefined) return { state: code === undefined || isSignalled(code) ? 'stopped' : 'failed' }
+      const { isStopped, text } = failure
+      const state = code === undefined ? 'lost' : isStopped && failure !== first ? 'stopped' : 'failed'
+      return { state, ...defined({ text }) }
+    },
+    ofSilent: (bundle) =>
+      failures.some((one) => one.isLauncher && one.bundle === bundle && (one === first || one.code === undefined))
+        ? 'lost'
+        : 'stopped',
+  }
 }
 
 function lastEnds(ends: readonly RankEnd[] = []): ReadonlyMap<number, RankEnd> {
@@ -146,15 +185,16 @@ function launchedRow(
   known: BundleState,
   end: RankEnd | undefined,
   reading: RankReading | undefined,
+  judge: Judge,
 ): RankRow {
   const base = { rank, title: `rank ${rank}`, bundle, host, ...(reading === undefined ? {} : { reading }) }
   const hasEnd = end !== undefined && end.restart >= (reading?.restart ?? 0)
   if (hasEnd) {
     const { restart, code, endedMs, text } = end
     const more = { ...(endedMs === undefined ? {} : { endedMs }), ...(text === undefined ? {} : { text }) }
-    return { ...base, state: stateOfCode(code), restart, code, ...more }
+    return { ...base, state: judge.of(base, code).state, restart, code, ...more }
   }
-  const state = known.kind === 'ended' ? 'stopped' : known.kind === 'begun' ? 'running' : 'waiting'
+  const state = known.kind === 'ended' ? judge.ofSilent(bundle) : known.kind === 'begun' ? 'running' : 'waiting'
   return { ...base, state, restart: reading?.restart ?? end?.restart ?? 0 }
 }
 
@@ -164,19 +204,14 @@ function bundleRow(
   host: string,
   known: BundleState,
   reading: RankReading | undefined,
+  judge: Judge,
 ): RankRow {
   const base = { rank: bundle, title, bundle, host, restart: 0, ...(reading === undefined ? {} : { reading }) }
   if (known.kind !== 'ended') return { ...base, state: known.kind === 'begun' ? 'running' : 'waiting' }
-  const { end, beganMs, ranMs, said } = known
+  const { end, beganMs, ranMs } = known
   const endedMs = beganMs === undefined || ranMs === undefined ? {} : { endedMs: beganMs + ranMs }
-  if (end.kind !== 'exit') return { ...base, ...endedMs, state: 'stopped' }
-  const why = end.code === 0 || !said?.why ? {} : { text: said.why }
-  return { ...base, ...endedMs, ...why, state: stateOfCode(end.code), code: end.code }
-}
-
-function stateOfCode(code: number): RankState {
-  if (code === 0) return 'done'
-  return SIGNALLED.includes(code) ? 'stopped' : 'failed'
+  const code = end.kind === 'exit' ? end.code : undefined
+  return { ...base, ...endedMs, ...judge.of(base, code), ...defined({ code }) }
 }
 
 /**

@@ -42,6 +42,7 @@ export function isJobState(value: unknown, { kind }: { readonly kind?: unknown }
     return (
       isNumber(value.endedMs) &&
       isOptional(value.reason, isText) &&
+      isOptional(value.failed, isNumber) &&
       isOptional(places, (list) => isListOf(list, isPlace)) &&
       isOptional(bundles, (list) => isListOf(list, isBundle))
     )

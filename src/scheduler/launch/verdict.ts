@@ -3,14 +3,20 @@
 export type Failure = {
   /** `rank 3`, `ps 0`, `the launcher`. */
   readonly title: string
+  readonly bundle: number
   readonly host: string
-  readonly code: number
+  /** Undefined: it was lost; `text` says how. */
+  readonly code?: number
   readonly endedMs?: number | undefined
   /** By how much `endedMs` may be wrong, beside the other hosts. */
   readonly errorMs?: number | undefined
   readonly text?: string | undefined
   /** A launcher ends because its ranks do. */
   readonly isLauncher: boolean
+  /** Known from the order in which Muster learned of the ends, whatever the clocks of hosts and words say. */
+  readonly isFirst?: boolean
+  /** Ended by a signal as those do that are stopped; without `isFirst`, only the order says whether it was. */
+  readonly isStopped?: boolean
 }
 
 /** What ranks say when another one has gone: gloo, NCCL, MPI, gRPC, PyTorch's stores, and Python's own words. */
@@ -60,7 +66,8 @@ const PORT_TAKEN = /EADDRINUSE|address (is )?already in use/i
 
 export const isPortTaken = (text: string): boolean => PORT_TAKEN.test(text)
 
-const isEnded = ({ code, text = '' }: Failure): boolean => code === TERMINATED && !RAISED.test(text)
+const isEnded = ({ isFirst, code, text = '' }: Failure): boolean =>
+  !isFirst && code === TERMINATED && !RAISED.test(text)
 const isConsequence = (one: Failure): boolean => isEnded(one) || CONSEQUENCE.test(one.text ?? '')
 
 /**
@@ -73,6 +80,7 @@ export function rankFailures(failures: readonly Failure[]): readonly Failure[] {
   const isFirst = ({ endedMs = Infinity }: Failure) =>
     failures.every((one) => one.isLauncher || isEnded(one) || (one.endedMs ?? -Infinity) > endedMs)
   const weight = (one: Failure) => {
+    if (one.isFirst) return -1
     const isLate = (one.endedMs ?? earliestMs) - earliestMs > LINGERS_MS
     const ofLauncher = !one.isLauncher ? 0 : !isConsequence(one) && isFirst(one) ? 0.5 : 4
     return (isLate ? 16 : 0) + (isEnded(one) ? 8 : 0) + ofLauncher + (isConsequence(one) ? 1 : 0)
@@ -86,29 +94,37 @@ export function rankFailures(failures: readonly Failure[]): readonly Failure[] {
 const doubtOf = (one: Failure, other: Failure): number =>
   one.host === other.host ? CLOCK_MS : Math.max(CLOCK_MS, (one.errorMs ?? 0) + (other.errorMs ?? 0))
 
+/** `exit 137 (SIGKILL)`, `exit 1, 1.2 s before the others: ValueError: bad batch` */
+export function endWords({ code, text }: Failure, before = '', why = text ?? ''): string {
+  const signal = code === undefined ? undefined : SIGNALS[code - 128]
+  const exit = code === undefined ? '' : `exit ${code}${signal === undefined ? '' : ` (${signal})`}${before}`
+  return [exit, why].filter((part) => part !== '').join(': ')
+}
+
 /** `rank 1 on m2 failed first: exit 1, 1.2 s before the others: ValueError: bad batch`. Undefined: none failed. */
 export function formatFirstFailure(failures: readonly Failure[]): string | undefined {
   const [first] = rankFailures(failures)
   if (first === undefined) return undefined
-  const signal = SIGNALS[first.code - 128]
-  const how = `exit ${first.code}${signal === undefined ? '' : ` (${signal})`}`
   const { text = '' } = first
   const advice = first.isLauncher ? ADVICE.find(([words]) => words.test(text))?.[1] : undefined
-  const why = text === '' ? '' : `: ${text}${advice === undefined ? '' : `. ${advice}`}`
+  const why = advice === undefined ? text : `${text}. ${advice}`
   const { endedMs = Number.NaN } = first
   const others = failures.filter((one) => one !== first && one.isLauncher === first.isLauncher)
   const apartMs = (one: Failure) => (one.endedMs ?? Number.NaN) - endedMs
   const close = others.filter(
-    (one) => isConsequence(one) === isConsequence(first) && Math.abs(apartMs(one)) <= doubtOf(first, one),
+    (one) =>
+      isConsequence(one) === isConsequence(first) &&
+      !(first.isFirst && one.isStopped) &&
+      Math.abs(apartMs(one)) <= doubtOf(first, one),
   )
   if (close.length > 0) {
     const named = [first, ...close].slice(0, MOST_NAMED).map(({ title, host }) => `${title} on ${host}`)
     const more = close.length + 1 - named.length
     const withinMs = Math.max(...close.map((one) => doubtOf(first, one)))
-    return `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''} failed within ${withinMs} ms of each other: ${how}${why}`
+    return `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''} failed within ${withinMs} ms of each other: ${endWords(first, '', why)}`
   }
   const gapMs = Math.min(...others.map(apartMs))
   const isClear = Number.isFinite(gapMs) && gapMs > Math.max(LEAST_TOLD_MS, ...others.map((one) => doubtOf(first, one)))
   const before = isClear ? `, ${(gapMs / 1000).toFixed(1)} s before the others` : ''
-  return `${first.title} on ${first.host} failed first: ${how}${before}${why}`
+  return `${first.title} on ${first.host} failed first: ${endWords(first, before, why)}`
 }

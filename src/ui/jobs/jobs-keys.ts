@@ -135,7 +135,13 @@ export const jobsKeys = keyTable<ConsoleState>()(
     'Ranks: show where the selected rank is, with py-spy if its host has it, else by its threads.',
     inRanks,
   ],
-  ['trouble', 'n', 'next in trouble', 'Ranks: select the next rank that failed, is behind or cannot be read.', inRanks],
+  [
+    'trouble',
+    'n',
+    'next in trouble',
+    'Ranks: select the next rank that failed, was lost, is behind or cannot be read.',
+    inRanks,
+  ],
   ['study', 'Enter', 'study', 'Study: show its trials, its plots and what it does.', opensStudy],
   [
     'all-trials',

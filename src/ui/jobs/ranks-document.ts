@@ -9,7 +9,7 @@ import { ageText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import { failuresOf, isActive, isFinal, type Job } from '../../scheduler/jobs/job.ts'
-import { type RankReading, type RankRow, type RankTail, ranksOf } from '../../scheduler/jobs/ranks.ts'
+import { failedRanks, type RankReading, type RankRow, type RankTail, ranksOf } from '../../scheduler/jobs/ranks.ts'
 import { type FoldedLine, foldLines, formatRankSet, formatRanksOf } from '../../scheduler/launch/fold.ts'
 import {
   cpuPartOf,
@@ -19,7 +19,7 @@ import {
   type Silence,
   silenceOf,
 } from '../../scheduler/launch/straggler.ts'
-import { formatFirstFailure, rankFailures } from '../../scheduler/launch/verdict.ts'
+import { endWords, formatFirstFailure, rankFailures } from '../../scheduler/launch/verdict.ts'
 import { boldStyle, mutedStyle, type Span, type Style, styleOf, type Theme } from '../compositor/scene.ts'
 import { documentOf, percentOf, type Row, type RowDocument, rowStyle, wrapRows } from '../rows/rows-pane.ts'
 import { FIRST_TABLE_VIEW, findHost, shownRows, type TableColumn, type TableView } from '../rows/table-view.ts'
@@ -33,6 +33,7 @@ const MARKS: Readonly<Record<RankSort, string>> = {
   behind: '▲',
   claimed: '‖',
   failed: '✗',
+  lost: '✗',
   stopped: '■',
   done: '✓',
   waiting: '○',
@@ -43,7 +44,7 @@ const MARKS: Readonly<Record<RankSort, string>> = {
 const SORT_WORDS: Readonly<Partial<Record<RankSort, string>>> = { unknown: 'not read', claimed: 'claimed twice' }
 
 /** In trouble come first when a rank is chosen for the user. */
-const TROUBLED: readonly RankSort[] = ['failed', 'claimed', 'behind', 'unknown']
+const TROUBLED: readonly RankSort[] = ['failed', 'lost', 'claimed', 'behind', 'unknown']
 const BY_STATE: readonly RankSort[] = [...TROUBLED, 'stopped', 'running', 'waiting', 'done']
 
 export type RankPicture = {
@@ -84,11 +85,11 @@ export function rankPicture(
   const { picture } = last
   const rows = shownRows([...picture.hosts.values()].flat(), rankColumns(picture), table)
   // The likely cause of a failure, else what is wrong first.
-  const [cause] = 'places' in job.state ? rankFailures(failuresOf(job.spec, job.state)) : []
+  const [cause] = failedRanks(job, rows)
   const selected =
     rows.find(({ rank, bundle }) => rank === view.rank && bundle === view.bundle) ??
     rows.find(({ rank }) => rank === view.rank) ??
-    rows.find(({ title, host }) => title === cause?.title && host === cause.host) ??
+    cause ??
     TROUBLED.flatMap((sort) => rows.find((row) => picture.sortOf(row) === sort) ?? []).at(0) ??
     rows[0]
   return { ...picture, shown: Map.groupBy(rows, ({ host }) => host), selected }
@@ -146,7 +147,7 @@ function newPicture(job: Job, seen: RanksSeen | undefined): RankPicture {
     deleted,
     selected: undefined,
     sortOf({ state, rank, host, claimedBy }) {
-      if (claimedBy !== undefined && state !== 'failed') return 'claimed'
+      if (claimedBy !== undefined && state !== 'failed' && state !== 'lost') return 'claimed'
       if (state !== 'running') return state
       return troubles.has(host) ? 'unknown' : lags.has(rank) ? 'behind' : 'running'
     },
@@ -167,7 +168,8 @@ const lastWords = (tails: readonly RankTail[], row: RankRow): string | undefined
 const tailsOf = (tails: readonly RankTail[], { rank, host }: RankRow): readonly RankTail[] =>
   tails.filter((tail) => tail.rank === rank && tail.host === host)
 
-const hasEnded = ({ state }: RankRow): boolean => state === 'done' || state === 'failed' || state === 'stopped'
+const ENDED: ReadonlySet<RankSort> = new Set(['done', 'failed', 'lost', 'stopped'])
+const hasEnded = ({ state }: RankRow): boolean => ENDED.has(state)
 
 /** `rank 3` is `3`, `ps 0` stays. */
 const labelOf = ({ title }: RankRow) => title.replace(/^rank /, '')
@@ -303,7 +305,7 @@ function cellOf(row: RankRow, isSelected: boolean, grid: Grid, { sortOf }: RankP
 
 function colourOf(sort: RankSort, theme: Theme): Theme['text'] {
   if (sort === 'done') return theme.ok
-  if (sort === 'failed') return theme.danger
+  if (sort === 'failed' || sort === 'lost') return theme.danger
   if (sort === 'behind' || sort === 'unknown') return theme.warning
   return sort === 'running' ? theme.accent : theme.muted
 }
@@ -374,7 +376,7 @@ function failureTexts(job: Job): readonly string[] {
   if (first === undefined || isStopped) return []
   const others = rankFailures(failures)
     .slice(1)
-    .map(({ title, host, code, text }) => `${title} on ${host}, exit ${code}${text === undefined ? '' : `: ${text}`}`)
+    .map((one) => `${one.title} on ${one.host}, ${endWords(one)}`)
   const more = others.length > MOST_CONSEQUENCES ? [`${others.length - MOST_CONSEQUENCES} more`] : []
   const shown = [...others.slice(0, MOST_CONSEQUENCES), ...more]
   return [first, ...(shown.length === 0 ? [] : [`Consequences: ${shown.join('; ')}`])]

@@ -72,7 +72,10 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
     expect(await ended).toEqual([0, null])
     expect([await queue.find(plain), await queue.find(gang)]).toMatchObject([
       { state: 'lost', reason: 'its process ended without an exit code' },
-      { state: 'lost', reason: 'its process ended without an exit code' },
+      {
+        state: 'lost',
+        reason: expect.stringMatching(/^rank \d on m1 failed first: its process ended without an exit code$/),
+      },
     ])
     expect(await queue.find(again)).toMatchObject({ state: 'done', attempt: 2 })
     expect(await ran(plain)).toEqual([`${plain}.0.1`])
@@ -126,7 +129,10 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
     await lab.host('m1').linkUp()
     expect(await ended).toEqual([0, null])
     expect(await states()).toEqual(['done', 'done', 'done'])
-    expect(await queue.find(broken)).toMatchObject({ state: 'failed', reason: 'exit 7' })
+    expect(await queue.find(broken)).toMatchObject({
+      state: 'failed',
+      reason: expect.stringMatching(/^rank \d on m2 failed first: exit 7\b/),
+    })
     expect(left('sleep 2000')).toEqual([])
     expect(await ran(fails)).toEqual([`${fails}.0.1`, `${fails}.0.2`])
     expect(await ran(gang)).toEqual([0, 1, 2].map((rank) => `${gang}.${rank}.1`))

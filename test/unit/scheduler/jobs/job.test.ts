@@ -91,15 +91,26 @@ describe('a job', () => {
     expect(kindAfter(job(), placed, seen(0, exit(3)))).toBe('ending')
     expect(lifeOf(job(), placed, seen(0, exit(3)), seen(1, exit(143))).state).toMatchObject({
       kind: 'failed',
-      reason: 'exit 3',
+      reason: 'rank 0 on a failed first: exit 3',
     })
     expect(kindAfter(job(), placed, seen(0, gone), seen(1, exit(143)))).toBe('lost')
   })
 
   test('fails with the reason of the bundle that failed first', () => {
     const begun = [placed, seen(0, { kind: 'begun' }), seen(1, { kind: 'begun' })]
-    expect(lifeOf(job(), ...begun, seen(1, exit(3)), seen(0, exit(143))).state).toMatchObject({ reason: 'exit 3' })
-    expect(lifeOf(job(), ...begun, seen(1, gone), seen(0, exit(143))).state).toMatchObject({ kind: 'lost' })
+    expect(lifeOf(job(), ...begun, seen(1, exit(3)), seen(0, exit(143))).state).toMatchObject({
+      failed: 1,
+      reason: 'rank 1 on b failed first: exit 3',
+    })
+    expect(lifeOf(job(), ...begun, seen(1, gone), seen(0, exit(143))).state).toMatchObject({
+      kind: 'lost',
+      failed: 1,
+      reason: 'rank 1 on b failed first: gone',
+    })
+    expect(lifeOf(job({ bundles: 1 }), { ...placed, places: places.slice(1) }, seen(0, exit(3))).state).toMatchObject({
+      failed: 0,
+      reason: 'exit 3',
+    })
   })
 
   test('is queued again without a failure when a host could not start it', () => {
@@ -169,7 +180,8 @@ describe('a job', () => {
     const { state } = lifeOf(job({ request }), ...life, seen(1, killed.get('q-7-1-1') as BundleState))
     expect(state).toMatchObject({
       kind: 'failed',
-      reason: 'killed by the kernel: more memory than it asked for (1.0 GiB)',
+      reason:
+        'rank 1 on b failed first: exit 137 (SIGKILL): killed by the kernel: more memory than it asked for (1.0 GiB)',
       bundles: [{ kind: 'ended', isUnlimited: true }, { kind: 'ended' }],
     })
   })
@@ -177,7 +189,11 @@ describe('a job', () => {
   test('is retried as often as declared, each time later and as a new attempt', () => {
     const fails = [placed, seen(0, exit(3)), seen(1, exit(0))]
     const again = lifeOf(job({ retries: 1 }), ...fails)
-    expect(again).toMatchObject({ attempt: 2, failures: 1, state: { kind: 'queued', last: 'failed: exit 3' } })
+    expect(again).toMatchObject({
+      attempt: 2,
+      failures: 1,
+      state: { kind: 'queued', last: 'failed: rank 0 on a failed first: exit 3' },
+    })
     expect(kindAfter(again, ...fails)).toBe('failed')
     expect(lifeOf(again, ...fails, { kind: 'retry' })).toMatchObject({
       attempt: 3,
@@ -406,7 +422,7 @@ describe('a launched bundle that tells that its command failed', () => {
 
   test('was killed itself: the job is lost, not ended by another bundle', () => {
     const over = lifeOf(launched, ...begun, failed(1, 'gone'), seen(0, exit(143)), seen(1, killed))
-    expect(over.state).toMatchObject({ kind: 'lost', reason: ENDED_SILENTLY })
+    expect(over.state).toMatchObject({ kind: 'lost', reason: `rank 1 on b failed first: ${ENDED_SILENTLY}` })
   })
 
   test('changes nothing where the job is stopped already, and where the job has no launcher', () => {

@@ -6,6 +6,7 @@ const BAD = 'ValueError: bad batch'
 
 const rank = (number: number, atMs: number, text?: string, more: Partial<Failure> = {}): Failure => ({
   title: `rank ${number}`,
+  bundle: number,
   host: `m${number + 1}`,
   code: 1,
   endedMs: 1_000_000 + atMs,
@@ -70,6 +71,20 @@ describe('the first failure of a job', () => {
     const lost = rank(2, 800, 'torch.RendezvousConnectionError: no host', { ...killed, code: 1 })
     expect(formatFirstFailure([ended, lost])).toMatch(/^the torchrun launcher on m2 failed first: exit 1/)
     expect(formatFirstFailure([rank(0, 500, GLOO), ended, lost])).toMatch(/^rank 0 on m1/)
+  })
+
+  it('is the one of which Muster learned first where that is known, whatever clocks, codes and words say', () => {
+    const killed = rank(1, 500, GLOO, { code: 143, isFirst: true })
+    const others = [rank(0, 500, undefined, { code: 143, isStopped: true }), rank(2, 0, BAD)]
+    expect(formatFirstFailure([...others, killed])).toBe(`rank 1 on m2 failed first: exit 143 (SIGTERM): ${GLOO}`)
+  })
+
+  it('is one that was lost, although it has no exit code and no time', () => {
+    const { code: _, endedMs: __, ...lost } = rank(2, 0, 'the host rebooted')
+    expect(formatFirstFailure([rank(0, 0, undefined, { code: 143 }), lost])).toBe(
+      'rank 2 on m3 failed first: the host rebooted',
+    )
+    expect(formatFirstFailure([rank(0, 0, BAD), lost])).toBe(`rank 0 on m1 failed first: exit 1: ${BAD}`)
   })
 
   it.each([

@@ -2,7 +2,13 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { Sample } from '../../../../src/ops/net/watch/sample.ts'
-import type { BundleState, Job, JobSpec } from '../../../../src/scheduler/jobs/job.ts'
+import {
+  type BundleState,
+  ENDED_SILENTLY,
+  type Job,
+  type JobSpec,
+  transition,
+} from '../../../../src/scheduler/jobs/job.ts'
 import { bundleKey } from '../../../../src/scheduler/jobs/orders.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { rankPicture, ranksDocument } from '../../../../src/ui/jobs/ranks-document.ts'
@@ -293,6 +299,35 @@ describe('the ranks of a gang', () => {
     expect(text()).toMatch(/^ Consequences: rank 1 on n1, exit 1: Connection closed by peer/m)
     expect(text()).toMatch(/^ n1 +0 ● +1 ✗/m)
     expect(text()).toMatch(/^ n2 +▸4 ✗ +5 ✓ +6 ●/m)
+  })
+
+  it.each([
+    [{ kind: 'exit', code: 137 }, 'failed, exit 137', 'exit 137 (SIGKILL)', 'failed'],
+    [{ kind: 'exit', code: 9 }, 'failed, exit 9', 'exit 9', 'failed'],
+    [{ kind: 'gone', reason: ENDED_SILENTLY }, `lost  ${ENDED_SILENTLY}`, ENDED_SILENTLY, 'lost'],
+  ] as const)('of a gang without a launcher name the one that ended first with %j', async (end, row, words, mark) => {
+    const hosts = ['n1', 'n2', 'n3']
+    const exit = (code: number): BundleState => ({ kind: 'ended', end: { kind: 'exit', code } })
+    const bundles = [exit(143), { kind: 'ended', end } as BundleState, exit(143)]
+    const { state, ...rest } = gang(hosts, bundles)
+    const { launch: _, ...spec } = rest.spec
+    const fallen = [{ kind: 'placed', places: 'places' in state ? (state.places ?? []) : [] } as const]
+    const events = [1, 0, 2].map((rank) => ({ kind: 'seen', rank, bundle: bundles[rank] as BundleState }) as const)
+    const job = [...fallen, ...events].reduce<Job>((one, event) => transition(one, event, 0), {
+      ...rest,
+      spec,
+      state: { kind: 'queued' },
+    })
+    const { text, press } = await openRanks({ hosts, job })
+    expect(text()).toContain(` rank 1 on n2 failed first: ${words}`)
+    expect(text()).toContain(`▸ rank 1 on n2: ${row}`)
+    expect(text()).toMatch(/^ n1 +0 ■ .*\n n2 +▸1 ✗ .*\n n3 +2 ■ /m)
+    expect(text()).toMatch(new RegExp(`✗ ${mark} +■ stopped`))
+    await press('g')
+    expect(text()).toContain('▸ rank 0 on n1: stopped, exit 143')
+    await press('n')
+    expect(text()).toContain('▸ rank 1 on n2')
+    expect(text()).not.toContain('no rank is in trouble')
   })
 
   it('are read every two seconds and only while they are shown', async () => {

@@ -1,0 +1,151 @@
+/** Which rank of a job failed first, and what the others were: from the order in which Muster learned of their ends. */
+import { describe, expect, it } from 'vitest'
+import {
+  type BundleState,
+  ENDED_SILENTLY,
+  isFinal,
+  type Job,
+  type JobEvent,
+  type JobSpec,
+  transition,
+} from '../../../../src/scheduler/jobs/job.ts'
+import { failedRanks, ranksOf } from '../../../../src/scheduler/jobs/ranks.ts'
+import { testJob } from '../../../support/test-job.ts'
+
+const PLACES = ['m1', 'm2', 'm3'].map((host) => ({ host, devices: [] }))
+const MPI: NonNullable<JobSpec['launch']> = { kind: 'mpi', options: {}, ports: [46_000, 46_999], ranks: 1 }
+
+const exit = (code: number, ranMs = 1000): BundleState => ({
+  kind: 'ended',
+  end: { kind: 'exit', code },
+  beganMs: 1000,
+  ranMs,
+})
+const vanished: BundleState = { kind: 'ended', end: { kind: 'gone', reason: ENDED_SILENTLY } }
+const seen = (rank: number, bundle: BundleState): JobEvent => ({ kind: 'seen', rank, bundle })
+const told = (bundle: number, code: number, endedMs: number, said = {}): JobEvent => ({
+  ...{ kind: 'said', rank: bundle, said },
+  ranks: [{ rank: bundle, restart: 0, code, endedMs }],
+})
+const cancel: JobEvent = { kind: 'stop', reason: 'cancelled' }
+
+/** A gang of three that runs, and what happens to it. */
+function lifeOf(spec: Partial<JobSpec>, ...events: readonly JobEvent[]): Job {
+  const begun = PLACES.map((_, rank) => seen(rank, { kind: 'begun', beganMs: 1000 }))
+  return [{ kind: 'placed', places: PLACES } as const, ...begun, ...events].reduce<Job>(
+    (job, event) => transition(job, event, event.kind === 'placed' ? 1000 : 20_000),
+    testJob({ bundles: 3, ...spec }),
+  )
+}
+
+const statesOf = (job: Job) => ranksOf(job).map(({ state, code }) => `${state}${code === undefined ? '' : ` ${code}`}`)
+const failedOf = (job: Job) => failedRanks(job, ranksOf(job)).map(({ rank }) => rank)
+const reasonOf = ({ state }: Job) => (isFinal(state) ? state.reason : undefined)
+
+describe('in a gang without a launcher, the first rank to end without being stopped', () => {
+  it.each([
+    [137, 'exit 137 (SIGKILL)'],
+    [143, 'exit 143 (SIGTERM)'],
+    [130, 'exit 130'],
+  ])('failed, although its exit code %i is that of a signal', (code, words) => {
+    // Its host says that it ended after the others.
+    const job = lifeOf({}, seen(1, exit(code, 1100)), seen(0, exit(143)), seen(2, exit(137)))
+    expect(statesOf(job)).toEqual(['stopped 143', `failed ${code}`, 'stopped 137'])
+    expect(failedOf(job)).toEqual([1])
+    expect(reasonOf(job)).toBe(`rank 1 on m2 failed first: ${words}`)
+  })
+
+  it('is known before the others have ended', () => {
+    const job = lifeOf({}, seen(1, exit(137)))
+    expect(statesOf(job)).toEqual(['running', 'failed 137', 'running'])
+    expect(failedOf(job)).toEqual([1])
+  })
+
+  it('was lost when its process vanished, and is named', () => {
+    const job = lifeOf({}, seen(2, vanished), seen(0, exit(143)), seen(1, vanished))
+    expect(statesOf(job)).toEqual(['stopped 143', 'stopped', 'lost'])
+    expect(ranksOf(job)[2]?.text).toBe(ENDED_SILENTLY)
+    expect(failedOf(job)).toEqual([2])
+    expect(job.state.kind).toBe('lost')
+    expect(reasonOf(job)).toBe(`rank 2 on m3 failed first: ${ENDED_SILENTLY}`)
+  })
+
+  it('is named with an ordinary exit code as well, before one that failed because of it', () => {
+    const job = lifeOf({}, seen(2, exit(9)), seen(0, exit(1, 1500)), seen(1, exit(143, 1500)))
+    expect(statesOf(job)).toEqual(['failed 1', 'stopped 143', 'failed 9'])
+    expect(failedOf(job)).toEqual([2, 0])
+    expect(reasonOf(job)).toBe('rank 2 on m3 failed first: exit 9, 0.5 s before the others')
+  })
+
+  it('says what its host says of it', () => {
+    const end: BundleState = { kind: 'ended', end: { kind: 'exit', code: 9, isUnwritten: true } }
+    expect(reasonOf(lifeOf({}, seen(1, end), seen(0, exit(143)), seen(2, exit(143))))).toBe(
+      'rank 1 on m2 failed first: exit 9: the disk was full, so output may be missing',
+    )
+  })
+
+  it('is none when the job was stopped', () => {
+    const job = lifeOf({}, cancel, seen(1, exit(137)), seen(0, exit(143)), seen(2, vanished))
+    expect(statesOf(job)).toEqual(['stopped 143', 'stopped 137', 'stopped'])
+    const silent: JobEvent = { kind: 'refused', reason: 'it looks stuck' }
+    const stuck = lifeOf({}, silent, seen(1, exit(137)), seen(0, exit(143)), seen(2, exit(143)))
+    expect(statesOf(stuck)).toEqual(['stopped 143', 'stopped 137', 'stopped 143'])
+    expect(reasonOf(stuck)).toBe('it looks stuck')
+  })
+
+  it('is still the one when the job is cancelled after it', () => {
+    const job = lifeOf({}, seen(1, exit(137)), cancel, seen(0, exit(143)), seen(2, exit(143)))
+    expect(job.state.kind).toBe('cancelled')
+    expect(statesOf(job)).toEqual(['stopped 143', 'failed 137', 'stopped 143'])
+  })
+
+  it('is beside one that the kernel ended for its memory', () => {
+    const end: BundleState = { kind: 'ended', end: { kind: 'exit', code: 137, isOutOfMemory: true } }
+    const job = lifeOf({}, seen(1, exit(3)), seen(0, end), seen(2, exit(143)))
+    expect(statesOf(job)).toEqual(['failed 137', 'failed 3', 'stopped 143'])
+    expect(ranksOf(job)[0]?.text).toMatch(/^killed by the kernel/)
+  })
+
+  it('is not known of a job that an earlier version ended', () => {
+    const { state, ...rest } = lifeOf({}, seen(1, exit(137)), seen(0, exit(143)), seen(2, exit(143)))
+    if (!isFinal(state)) throw new Error(state.kind)
+    const { failed: _, ...old } = state
+    expect(statesOf({ ...rest, state: old })).toEqual(['stopped 143', 'stopped 137', 'stopped 143'])
+  })
+})
+
+describe('with a launcher', () => {
+  it('the rank that failed first is the one that is named, although it was killed', () => {
+    const ends = [told(2, 137, 5000), told(0, 143, 5400, { failed: '137' }), told(1, 143, 5400)]
+    const job = lifeOf({ launch: MPI }, ...ends, seen(0, exit(137, 4500)), seen(1, exit(143, 4500)), seen(2, exit(0)))
+    expect(reasonOf(job)).toBe('rank 2 on m3 failed first: exit 137 (SIGKILL), 0.4 s before the others')
+    expect(statesOf(job)).toEqual(['stopped 143', 'stopped 143', 'failed 137'])
+    expect(failedOf(job)).toEqual([2])
+  })
+
+  it('a rank that told no end was lost if its launcher failed first, and else stopped', () => {
+    const ends = [told(0, 143, 5400), told(1, 143, 5400)]
+    const launcher = [seen(2, exit(137, 4000)), seen(0, exit(143, 5000)), seen(1, exit(143, 5000))]
+    const job = lifeOf({ launch: MPI }, ...ends, ...launcher)
+    expect(reasonOf(job)).toMatch(/^the mpi launcher on m3 failed first: exit 137/)
+    expect(statesOf(job)).toEqual(['stopped 143', 'stopped 143', 'lost'])
+    expect(failedOf(job)).toEqual([2])
+    const other = lifeOf(
+      { launch: MPI },
+      told(1, 3, 5000),
+      seen(0, exit(3, 5000)),
+      seen(1, exit(3)),
+      seen(2, exit(143)),
+    )
+    expect(statesOf(other)).toEqual(['stopped', 'failed 3', 'stopped'])
+    expect(failedOf(other)).toEqual([1])
+  })
+
+  it('a rank whose whole bundle vanished was lost', () => {
+    const job = lifeOf({ launch: MPI }, told(0, 143, 5400), seen(2, vanished), seen(0, exit(143)), seen(1, exit(143)))
+    expect(job.state.kind).toBe('lost')
+    expect(reasonOf(job)).toBe(`the mpi launcher on m3 failed first: ${ENDED_SILENTLY}`)
+    expect(statesOf(job)).toEqual(['stopped 143', 'stopped', 'lost'])
+    expect(failedOf(job)).toEqual([2])
+  })
+})
