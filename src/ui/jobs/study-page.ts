@@ -1,7 +1,6 @@
 /** A study in place of the list: the table of its trials, views beside it or the log of a trial, and its actions. */
 
 import { nearest } from '../../base/collections.ts'
-import { counted } from '../../base/counted.ts'
 import type { Study } from '../../scheduler/study/study.ts'
 import { mutedStyle, type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
@@ -200,10 +199,9 @@ export class StudyPage {
     if (study.state.kind !== 'running' && !now)
       return this.#options.context.notice('this study is not running', 'warning')
     const apply = this.#changeOf(study)
-    const open = counted(counts.open, 'trial')
     const isElsewhere = study.spec.source !== undefined
     const text = now
-      ? `This cancels ${open}; m continues the study.`
+      ? `This cancels all trials that run or wait (${counts.open} now); m continues the study.`
       : isElsewhere
         ? 'It continues where it runs; m follows it again.'
         : 'Running trials continue to their end; m continues the study.'
