@@ -60,13 +60,15 @@ describe.skipIf(!canRun)('a job of mpirun that ends', { timeout: 120_000 }, () =
   it.each([
     ['exit', /rank 1 on m2 failed first: exit 3/],
     ['raise', /rank 1 on m2 failed first: exit 1.*ValueError: bad batch/],
-  ])('by a rank with %s', async (how, reason) => {
+    ['kill', /rank 1 on m2 failed first: exit 137 .SIGKILL./],
+  ])('by a rank with %s, the only one that failed', async (how, reason) => {
     const id = await submit(how)
     expect(await queue.work().ended).toEqual([0, null])
     expect(marked()).toEqual([])
     const shown = await queue.show(id)
     expect(shown).toMatch(reason)
     expect(shown).toMatch(left)
+    expect((await queue.job('ranks', id, '--failed')).stdout).toMatch(/^RANK.*\n1\tm2\tfailed, exit \d+\t.*\n$/)
   })
 
   it.each([
@@ -83,6 +85,7 @@ describe.skipIf(!canRun)('a job of mpirun that ends', { timeout: 120_000 }, () =
     const shown = await queue.show(id)
     expect(shown).toMatch(new RegExp(`the mpi launcher on ${host} failed first: exit 137`))
     expect(shown).toMatch(left)
+    expect((await queue.job('ranks', id)).stdout).not.toContain('\tfailed')
   })
 
   it('by cancel', async () => {
