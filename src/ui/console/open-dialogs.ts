@@ -283,7 +283,8 @@ export function openPaste(app: ConsoleApp, given?: Draft): void {
       },
       onClosed: (text) => {
         app.drafts = [...others, ...kept(text)]
-        if (text !== '') app.notice(`not sent; ${commandLabel(app.state, 'paste')} opens the text again`)
+        const keys = `${commandLabel(app.state, 'paste')}${mayBeSecret(app, hosts, NEW_PASTE) ? ', then Ctrl-o,' : ''}`
+        if (text !== '') app.notice(`not sent; ${keys} opens the text again`)
         else if (isSecret) app.notice('not sent, and not kept: it may be a password')
       },
       others: others.length,
@@ -296,9 +297,9 @@ export function openPaste(app: ConsoleApp, given?: Draft): void {
 }
 
 function mayBeSecret(app: ConsoleApp, hosts: readonly string[], { isComposed, text }: Draft): boolean {
-  const asking = isComposed ? [] : hosts.filter((host) => app.asks(host) !== undefined)
+  const asking = hosts.filter((host) => app.asks(host) !== undefined)
   if (asking.some((host) => app.asks(host) === 'password')) return true
-  return asking.length > 0 && (asking.length === hosts.length || isOneLine(text))
+  return !isComposed && asking.length > 0 && (asking.length === hosts.length || isOneLine(text))
 }
 
 /** What can be done: the keys of the shown tab or view first, then all actions, then the keys of other tabs. */

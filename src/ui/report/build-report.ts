@@ -3,6 +3,7 @@ import { defined } from '../../base/defined.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { createScreen, type Screen } from '../../terminal/headless-screen.ts'
 import { IS_PROMPT, SHORTEST_SECRET } from './asks-secret.ts'
+import { findEcho } from './find-echo.ts'
 import {
   EDITOR_STARTS,
   type HostPart,
@@ -362,9 +363,9 @@ function rendered(part: HostPart, after: string, isRunning: boolean, hide: Hide)
   const from = droppedBytes > 0 ? head.length + tail.indexOf('\n') + 1 : start.length
   const end = fromLine(whole.subarray(Math.min(from, whole.length)), HALF_LINES)
   const leftOutBytes = droppedBytes + whole.length - start.length - end.length
-  const [first = '', ...others] = linesOf(Buffer.concat([Buffer.from(before), start]), part)
-  const rest = withoutPasted(others, part)
   const prompt = part.isAhead ? after : before
+  const [first = '', ...others] = withoutLists(shownOf(Buffer.concat([Buffer.from(before), start]), part), prompt)
+  const rest = withoutPasted(others, part)
   const command = first.startsWith(prompt.trimEnd()) ? first.slice(prompt.length).trim() : first.trim()
   const cut = leftOutBytes > 0 ? [`[… ${formatBytes(leftOutBytes)} left out]`] : []
   const own = command === '' || isOnlyEcho(command, part) ? [] : [command]
@@ -404,8 +405,8 @@ function isOnlyEcho(command: string, { typed, isAhead }: HostPart): boolean {
   const [line] = typed.lines
   if (line === undefined || line.isEdited) return true
   if (line.state === 'hidden') return false
-  const at = command.indexOf(line.text)
-  const follows = command.slice(at + line.text.length)
+  const { at, end } = findEcho(line.text, command) ?? { at: -1, end: 0 }
+  const follows = command.slice(end)
   // Some shells show a prompt on the right as well.
   return (at === 0 || (at > 0 && isAhead)) && (follows === '' || follows.startsWith('  '))
 }
@@ -502,17 +503,27 @@ function withoutEmptyLines(text: string, { promptRows, before, after = before }:
   })
 }
 
-/** As the host's terminal showed it. */
-function linesOf(bytes: Buffer, part: HostPart): readonly string[] {
+/** A line editor lists what a line may be completed to below it, and draws the line again below that. */
+function withoutLists({ lines, edited }: ReturnType<typeof shownOf>, prompt: string): readonly string[] {
+  if (prompt.trim() === '') return lines
+  const at = lines.slice(0, edited).findLastIndex((line) => line.startsWith(prompt.trimEnd()))
+  return lines.slice(Math.max(0, at))
+}
+
+const linesOf = (bytes: Buffer, part: HostPart): readonly string[] => shownOf(bytes, part).lines
+
+/** As the host's terminal showed it. `edited`: how many of the lines there were at the end of a line that keys have edited. */
+function shownOf(bytes: Buffer, part: HostPart): { readonly lines: readonly string[]; readonly edited: number } {
   const { columns, typed } = part
   const text = withoutEmptyLines(bytes.toString('latin1'), part)
   const isFullScreen = entersFullScreen(text)
   const shown = Buffer.from(text.replace(CLEARS, ''), 'latin1')
   using screen = createScreen({ columns, rows: 24, historyLines: 4 * HALF_LINES, handlers: { onReply() {} } })
-  const edited = typed.lines[0]?.isEdited === true ? parseEdited(screen, shown) : 0
-  screen.parse(shown.subarray(edited))
+  const at = typed.lines[0]?.isEdited === true ? parseEdited(screen, shown) : 0
+  const edited = at === 0 ? 0 : screen.allText().length
+  screen.parse(shown.subarray(at))
   if (isFullScreen) screen.parse(Buffer.from('\x18\x1b[?1049l'))
-  return screen.allText()
+  return { lines: screen.allText(), edited }
 }
 
 /**

@@ -7,6 +7,7 @@ import { asksSecret, IS_PROMPT, PROMPT, SHORTEST_SECRET } from './asks-secret.ts
 import { BrokenEcho } from './broken-echo.ts'
 import { ContinuedEcho } from './continued-echo.ts'
 import { EchoScreen, type Look, PLAIN_LOOK } from './echo-screen.ts'
+import { findEcho } from './find-echo.ts'
 import { PastedEcho } from './pasted-echo.ts'
 
 export type TypedState =
@@ -593,9 +594,9 @@ function plainText(bytes: Uint8Array): string {
 
 /** `isWhole`: nothing follows it, or only something at the right. */
 function standsAtStart(text: string, shown: string, isWhole = false): boolean {
-  const at = shown.indexOf(text)
-  if (at < 0 || !PROMPT.test(shown.slice(0, at))) return false
-  return !isWhole || /^(?: {2,}|$)/.test(shown.slice(at + text.length))
+  const found = findEcho(text, shown)
+  if (found === undefined || !PROMPT.test(shown.slice(0, found.at))) return false
+  return !isWhole || /^(?: {2,}|$)/.test(shown.slice(found.end))
 }
 
 /** Whether what was typed since the last echo is left of the cursor: a shell may have replaced what is before it, or a program printed there. */

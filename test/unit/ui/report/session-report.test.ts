@@ -1538,6 +1538,45 @@ it('hides what a silent program on one host may have read without echo, although
   expect(markdown).toContain('not shown: m3 did not echo it')
 })
 
+it('has the line as it was entered where a line editor listed what it may be completed to', async () => {
+  const { prompts, report, type, print } = harness()
+  const all = ['m1', 'm2', 'm3']
+  await prompts()
+  const printAll = async (text: (host: string) => string) => {
+    for (const host of all) await print(host, text(host))
+  }
+  type('ls /usr/s')
+  await printAll(() => 'ls /usr/s')
+  type('\t')
+  await printAll(() => '\x07')
+  type('\t')
+  await printAll((host) => `\r\nsbin/  share/ src/\r\n${host}# ls /usr/s`)
+  type('r')
+  await printAll(() => 'r')
+  type('\t')
+  await printAll(() => 'c/')
+  type('\r')
+  await printAll((host) => `\r\n\x1b[?2004l\rgoogletest\r\n\x1b[?2004h${host}# `)
+  const { markdown } = await report()
+  expect(titlesOf(markdown)).toEqual(['` ls /usr/src/ `'])
+  expect(markdown).toContain('```\ngoogletest\n```')
+  expect(markdown).not.toContain('share')
+})
+
+it('knows a line with wide characters that a line editor wraps with a blank', async () => {
+  const { prompts, report, type, print } = harness({ columns: 80, rows: 24 })
+  await prompts()
+  // Panes of 38 columns.
+  const line = `echo ${'a'.repeat(26)} 日本語`
+  const hosts = ['m1', 'm2', 'm3']
+  type(`${line}\r`)
+  const shown = line.replace('日本', '日 \x1b[K本')
+  for (const host of hosts) await print(host, `${shown}\r\n\x1b[?2004l\rout\r\n\x1b[?2004h${host}# `)
+  const { markdown } = await report()
+  expect(titlesOf(markdown)).toEqual([`\` ${line} \``])
+  expect(markdown).toContain('```\nout\n```')
+})
+
 it.each([
   ["Q='Aa<b>&\"c'\\''9x'", 'set of a shell'],
   ["Q='Aa<b>&\"c'\"'\"'9x'", 'set of dash'],

@@ -1,0 +1,20 @@
+/** Where a row shows what was typed. Pure. */
+import { ASCII, segmenter, textWidth } from '../../base/text-width.ts'
+
+/**
+ * The first place of `text` in `shown`, from its first character to behind its last one. Where a wide character does not fit into the
+ * last column, readline fills it with a blank, which is none of the line.
+ */
+export function findEcho(text: string, shown: string): { readonly at: number; readonly end: number } | undefined {
+  const at = shown.indexOf(text)
+  if (at >= 0) return { at, end: at + text.length }
+  if (text === '' || ASCII.test(text)) return undefined
+  const characters = Array.from(segmenter.segment(text), ({ segment }) => segment)
+  const pattern = characters
+    .map((one, index) => (index > 0 && textWidth(one) === 2 ? ' ?' : '') + literal(one))
+    .join('')
+  const found = new RegExp(pattern, 'u').exec(shown)
+  return found === null ? undefined : { at: found.index, end: found.index + found[0].length }
+}
+
+const literal = (text: string): string => Array.from(text, (one) => `\\u{${one.codePointAt(0)?.toString(16)}}`).join('')
