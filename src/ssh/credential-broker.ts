@@ -120,7 +120,7 @@ export class CredentialBroker implements CredentialAsker, Disposable {
   #join(question: Question, host: string, isRetry: boolean, signal: AbortSignal): Promise<Answered<Answer>> {
     const same = this.#groups.get(question.key)
     // A one-time code goes only to hosts that the dialog named.
-    const isTooLate = same?.finishGathering === undefined && !question.isLasting
+    const isTooLate = same?.finishGathering === undefined && !(question.isLasting && same?.question.isLasting)
     const group = same === undefined || isTooLate ? this.#open(question) : same
     group.isRetry ||= isRetry
     return new Promise((resolve) => {
@@ -244,9 +244,17 @@ function secretQuestion(kind: 'passphrase' | 'password', of: string, title: Ques
   }
 }
 
-/** What sshd, PAM and sudo ask. All else may be a code that is good for one login: only the hosts that were named get it. */
-const ASKS_PASSWORD = /^\s*(?:\([^()]{1,200}\) ?)?(?:\S{1,200}'s )?password(?: for \S{1,200})?\s*[:：]?\s*$/i
-const ASKS_CODE = /one.?time|otp|oath|code|token|verif|factor|challenge|authenticator|\bpin\b/i
+/**
+ * What sshd and PAM ask for a password: nothing but that word, the user, and a host. All else may be a code that is good for one
+ * login: only the hosts that were named get it.
+ */
+function asksPassword(text: string, user: string): boolean {
+  const account = `${user.replace(/[^\p{L}\p{N}]/gu, '\\$&')}(?:@\\S{1,200})?`
+  return new RegExp(
+    `^\\s*(?:\\(${account}\\) ?)?(?:${account}'s )?password(?: for ${account})?\\s*[:：]?\\s*$`,
+    'i',
+  ).test(text)
+}
 
 function interactiveQuestion(endpoint: Endpoint, instruction: string, prompts: readonly CredentialPrompt[]): Question {
   const user = printable(endpoint.user)
@@ -255,14 +263,14 @@ function interactiveQuestion(endpoint: Endpoint, instruction: string, prompts: r
   const names = [endpoint.host, endpoint.address].filter((name) => name.length > 1)
   const generic = texts.map((text) => names.reduce((result, name) => result.replaceAll(name, '%h'), text))
   return {
-    key: ['keyboard-interactive', inScope(endpoint.user, endpoint.passwordScope), ...generic].join('\n'),
+    key: JSON.stringify(['keyboard-interactive', inScope(endpoint.user, endpoint.passwordScope), ...generic]),
     kind: 'keyboard-interactive',
     instruction: remoteText(instruction),
     prompts: prompts.map(({ text, isEchoed }) => ({ text: remoteText(text), isEchoed })),
     isGathered: true,
     isLasting:
-      prompts.every(({ text, isEchoed }) => !isEchoed && ASKS_PASSWORD.test(text)) &&
-      !generic.some((text) => ASKS_CODE.test(text)),
+      instruction.trim() === '' &&
+      prompts.every(({ text, isEchoed }) => !isEchoed && asksPassword(text, endpoint.user)),
     title: (hosts) => `Login of ${user} on ${hosts}`,
   }
 }

@@ -200,6 +200,10 @@ describe('the credential broker', () => {
     ['', '(OTP) Password: '],
     ['Two-factor login', 'Password: '],
     ['', 'Enter your new password: '],
+    ['Enter the six digits that your fob shows now.', 'Password: '],
+    ['', '(RSA SecurID) Password: '],
+    ['', 'Password for YubiKey: '],
+    ['', "fob's password: "],
   ])('asks again for what may be a one-time code: %s%s', async (instruction, text) => {
     const { person, broker, dialog, live } = setUp()
     const ask = (host: string) =>
