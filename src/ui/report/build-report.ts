@@ -14,7 +14,7 @@ import {
   type TypedEntry,
 } from './session-log.ts'
 import { EDITOR_STOPS, type TypedLines, type TypedState } from './typed-line.ts'
-import { writtenForms } from './written-forms.ts'
+import { WrittenSecrets } from './written-secrets.ts'
 
 export type ReportGroup = {
   readonly hosts: readonly string[]
@@ -138,14 +138,9 @@ type Hide = (text: string) => string
 
 /** Text that a host did not echo is hidden everywhere: another host may have shown it. `words`: only where they are whole words. */
 function hiding(secrets: ReadonlySet<string>, words: readonly string[]): Hide {
-  const longestFirst = [...secrets]
-    .filter((text) => text.length >= SHORTEST_SECRET)
-    .flatMap(writtenForms)
-    .sort((a, b) => b.length - a.length)
+  const written = new WrittenSecrets(secrets)
   const hideWords = beside(hidingWords(words))
-  const hideSecret = (text: string, secret: string): string =>
-    text.includes(secret) ? beside((part) => part.replaceAll(secret, HIDDEN))(text) : text
-  return (text) => hideWords(longestFirst.reduce(hideSecret, text))
+  return (text) => hideWords(written.hide(text, HIDDEN))
 }
 
 /** Leaves what already stands in place of hidden text: its words are no secrets. */

@@ -1,0 +1,122 @@
+/**
+ * Passwords as programs print them again: quoted by shells (`set`, `declare`, `printf %q`, `ls`), in JSON, HTML, URLs and base64. Of
+ * a row and of each password, quotes and what escapes are left out, and codes of characters are read, before one is searched in the
+ * other. Pure.
+ */
+import { SHORTEST_SECRET } from './asks-secret.ts'
+
+const QUOTES = /['"$\\]/g
+/** Codes of bytes with quotes between them, of UTF-16 units, or of a character. */
+const CODES =
+  /(?:(?:%[0-9A-Fa-f]{2}|\\[0-3][0-7]{2}|\\x[0-9A-Fa-f]{2})['"$]{0,6})+|(?:\\+u[0-9A-Fa-f]{4})+|&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|amp|lt|gt|quot|apos);/g
+const BYTE = /%([0-9A-Fa-f]{2})|\\([0-3][0-7]{2})|\\x([0-9A-Fa-f]{2})/g
+const UNIT = /u([0-9A-Fa-f]{4})/g
+const NAMES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+/** A shorter text may be found in other words. */
+const LEAST_BASE64_BYTES = 6
+const BASE64_END = /^[\w+/]{0,4}={0,2}/
+
+type Secret = { readonly text: string; readonly bare: string; readonly base64: string }
+
+export class WrittenSecrets {
+  readonly #secrets: readonly Secret[]
+
+  constructor(texts: Iterable<string>) {
+    this.#secrets = [...texts]
+      .filter((text) => text.length >= SHORTEST_SECRET)
+      .sort((a, b) => b.length - a.length)
+      .map((text) => ({ text, bare: bareOf(text), base64: base64Of(text) }))
+  }
+
+  /** The row with `mark` in place of each of them. */
+  hide(row: string, mark: string): string {
+    return row
+      .split(mark)
+      .map((part) => this.#hideIn(part, mark))
+      .join(mark)
+  }
+
+  #hideIn(row: string, mark: string): string {
+    const literal = this.#secrets.find(({ text }) => row.includes(text))
+    if (literal !== undefined) return this.hide(row.replaceAll(literal.text, mark), mark)
+    const { text, places } = read(row)
+    const hidden: boolean[] = []
+    const note = (from: number, to: number): void => {
+      for (let at = from; at < to; at += 1) hidden[at] = true
+    }
+    for (const { bare, base64 } of this.#secrets) {
+      for (const at of placesOf(bare, text)) note(places[at]?.from ?? 0, places[at + bare.length - 1]?.to ?? row.length)
+      for (const at of placesOf(base64, row)) {
+        const end = at + base64.length
+        note(at, end + (BASE64_END.exec(row.slice(end, end + 6))?.[0].length ?? 0))
+      }
+    }
+    if (hidden.length === 0) return row
+    let shown = ''
+    for (let at = 0; at < row.length; at += 1)
+      if (hidden[at] !== true) shown += row[at]
+      else if (hidden[at - 1] !== true) shown += mark
+    return shown
+  }
+}
+
+/** Where it stands; an empty one nowhere. */
+function placesOf(text: string, row: string): number[] {
+  const places: number[] = []
+  for (let at = text === '' ? -1 : row.indexOf(text); at >= 0; at = row.indexOf(text, at + text.length)) places.push(at)
+  return places
+}
+
+/** In forms of the web, + is a blank. */
+const bareOf = (text: string): string => {
+  const bare = text.replace(QUOTES, '').replaceAll('+', ' ')
+  return bare.length < SHORTEST_SECRET ? '' : bare
+}
+
+/** Three bytes are four characters; a last group differs with what follows. */
+function base64Of(text: string): string {
+  const bytes = Buffer.from(text)
+  return bytes.length < LEAST_BASE64_BYTES
+    ? ''
+    : bytes.subarray(0, bytes.length - (bytes.length % 3)).toString('base64')
+}
+
+/** A row without quotes, its codes read; `places`: where each character stands in it. */
+function read(row: string): { readonly text: string; readonly places: readonly { from: number; to: number }[] } {
+  let text = ''
+  const places: { from: number; to: number }[] = []
+  const add = (part: string, from: number, to: number): void => {
+    const bare = part.replace(QUOTES, '').replaceAll('+', ' ')
+    text += bare
+    for (let at = 0; at < bare.length; at += 1) places.push({ from, to })
+  }
+  const addPlain = (from: number, to: number): void => {
+    for (let at = from; at < to; at += 1) add(row[at] ?? '', at, at + 1)
+  }
+  let done = 0
+  for (const { 0: codes, index } of row.matchAll(CODES)) {
+    addPlain(done, index)
+    done = index + codes.length
+    add(characterOf(codes), index, done)
+  }
+  addPlain(done, row.length)
+  return { text, places }
+}
+
+function characterOf(codes: string): string {
+  if (codes.startsWith('&')) return entity(codes.slice(1, -1))
+  if (/^\\+u/.test(codes)) {
+    const units = Array.from(codes.matchAll(UNIT), ([, digits = '']) => Number.parseInt(digits, 16))
+    return String.fromCharCode(...units)
+  }
+  const bytes = Array.from(codes.matchAll(BYTE), ([, percent, octal, hex]) =>
+    octal === undefined ? Number.parseInt(percent ?? hex ?? '', 16) : Number.parseInt(octal, 8),
+  )
+  return Buffer.from(bytes).toString()
+}
+
+function entity(name: string): string {
+  const code = name.startsWith('#') ? Number(name.slice(1).replace(/^[xX]/, '0x')) : undefined
+  if (code === undefined) return NAMES[name] ?? ''
+  return code <= 0x10ffff ? String.fromCodePoint(code) : ''
+}

@@ -1,0 +1,36 @@
+/** A password as shells, JSON, HTML, URLs and base64 have it. */
+import { describe, expect, it } from 'vitest'
+import { WrittenSecrets } from '../../../../src/ui/report/written-secrets.ts'
+
+const hidden = (secret: string, row: string): string => new WrittenSecrets([secret]).hide(row, '█').replaceAll('█', '#')
+
+describe('a password', () => {
+  it.each([
+    ['Orca,7!zyx', 'Orca\\,7\\!zyx', '#'],
+    ['Orca,7!zyx', 'http://me:Orca%2C7%21zyx@proxy/', 'http://me:#@proxy/'],
+    ['münd-Öl42', '["m\\u00fcnd-\\u00d6l42"]', '["#"]'],
+    ['münd-Öl42', "Q=$'m\\303\\274nd-\\303\\226l42'", "Q=$'#'"],
+    ['münd-Öl42', "'m'$'\\303\\274''nd-'$'\\303\\226''l42'", "'#'"],
+    ["a''bcd", "q='a'\"''\"'bcd'", "q='#'"],
+    ["it's me", "q='it'\\''s me'", "q='#'"],
+    ["isn't", 'isn&#x27;t isn&#39;t isn&apos;t', '# # #'],
+    ['a<b>&"c', '<i>a&lt;b&gt;&amp;&quot;c</i>', '<i>#</i>'],
+    ['a"b\\cd', '{"q":"a\\"b\\\\cd"}', '{"q":"#"}'],
+    ['a"b\\cd', '"{\\"q\\":\\"a\\\\\\"b\\\\\\\\cd\\"}"', '"{\\"q\\":\\"#\\"}"'],
+    ['two words', '?q=two+words&r=two%20words', '?q=#&r=#'],
+    ['a\'b"c$d', `a\\'b\\"c\\$d`, '#'],
+    ['pass😀word', '"pass\\ud83d\\ude00word"', '"#"'],
+    ['hunter22', 'password: aHVudGVyMjI=', 'password: #'],
+    ['hunter22', 'aHVudGVyMjIK', '#'],
+    ['hunter22', 'hunter22 hunter 22', '# hunter 22'],
+    ["don'tTell9", "-bash: $'dontTell9\\n': command not found", "-bash: $'#\\n': command not found"],
+  ])('%s is found in %s', (secret, row, rest) => {
+    expect(hidden(secret, row)).toBe(rest)
+  })
+
+  it('is searched quickly in rows that are nearly it', () => {
+    const secret = `${'$"\'\\'.repeat(16)}x`
+    const row = '$"\'\\'.repeat(2000)
+    expect(hidden(secret, row)).toBe(row)
+  })
+})
