@@ -268,7 +268,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     app.notice(message, 'warning')
     app.log('', message, 'warning')
   }
-  questions.bind(app.dialogs, warn)
+  questions.bind(app.dialogs, warn, (answer) => app.sessionLog.noteSecret(answer))
   for (const warning of preferences.warnings ?? []) warn(`preferences.yaml, ${warning}`)
   const opened = detachment?.open({
     detach: leaveForNow,

@@ -277,7 +277,7 @@ export function createConsoleJobs(openQueue: () => Promise<ConsoleQueue>, hosts:
         throw error
       }
     },
-    tryOut: async (whatIf) => (await open()).tryOut(whatIf),
+    tryOut: async (whatIf, away) => (await open()).tryOut(whatIf, away),
     details: async (id): Promise<JobDetails | undefined> => (await open()).details(id),
     sweep: async (id) => (await open()).sweep(id),
     study: async (id) => (await open()).study(id),

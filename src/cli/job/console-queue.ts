@@ -15,6 +15,7 @@ import { type EngineUsage, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { hasBegun, isFinal, type Job, type JobEvent, requestsOf } from '../../scheduler/jobs/job.ts'
 import { bundleKey, parseBundleKey } from '../../scheduler/jobs/orders.ts'
 import { type DeviceHold, holdsOf, packHosts } from '../../scheduler/jobs/packing.ts'
+import { occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import { failedRanks, ranksOf } from '../../scheduler/jobs/ranks.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
 import { continueStudy, stopStudy } from '../../scheduler/jobs/study-change.ts'
@@ -45,15 +46,7 @@ import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { ConsoleStudies, linesOf } from './console-studies.ts'
 import { type Engine, engineLog, openEngines } from './engines.ts'
 import { GroupExtents } from './group-extents.ts'
-import {
-  changedSinceStart,
-  freeBeside,
-  hostsOf,
-  type OpenQueue,
-  readQueue,
-  unknownWords,
-  withEnough,
-} from './open-queue.ts'
+import { changedSinceStart, hostsOf, type OpenQueue, readQueue, unknownWords, withEnough } from './open-queue.ts'
 import { pollUsage } from './poll-usage.ts'
 import { freeOf, whyWaiting } from './why-waiting.ts'
 
@@ -70,7 +63,7 @@ export interface ConsoleQueue extends Disposable {
   readonly isAway: boolean
   /** `shown`: the submission that a page shows, however old it is. */
   read(shown?: number): QueueStatus | undefined
-  tryOut(whatIf: WhatIf): TryOut
+  tryOut(whatIf: WhatIf, away: readonly string[]): TryOut
   details(id: number): JobDetails | undefined
   sweep(id: number): Sweep | undefined
   study(id: number): StudyReading | undefined
@@ -131,10 +124,13 @@ const MIX_JOBS = 200
 /** Named in a what-if. */
 const MOST_NAMED = 8
 
-function tryOut(whatIf: WhatIf, queue: OpenQueue, nowMs: number): TryOut {
+function tryOut(whatIf: WhatIf, away: readonly string[], queue: OpenQueue, nowMs: number): TryOut {
   const { store } = queue
   const active = store.active()
-  const cluster = freeBeside(queue, active)
+  const hosts = withEnough(hostsOf(queue)).map((host) =>
+    away.includes(host.name) ? { ...host, isDrained: true } : host,
+  )
+  const { cluster } = occupy(hosts, active)
   const gang = gangOfWhatIf(whatIf)
   const places = placeBy(whatIf.by, cluster, gang, () =>
     WorkloadMix.of([
@@ -145,7 +141,7 @@ function tryOut(whatIf: WhatIf, queue: OpenQueue, nowMs: number): TryOut {
   const nameOf = (job: number) => ({ job, name: store.get(job)?.spec.name ?? '' })
   const isHere = (job: Job | undefined) => job?.spec.engine === undefined
   const effects = {
-    ...{ hosts: withEnough(hostsOf(queue)), gang, nowMs, runTimes: store.accounting.runTimes() },
+    ...{ hosts, gang, nowMs, runTimes: store.accounting.runTimes() },
     active: active.filter(isHere),
     lines: store.waiting(nowMs).filter((line) => isHere(line.at(0))),
   }
@@ -293,7 +289,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
       if (isComplete && ran.isComplete) seen = state
       return status
     },
-    tryOut: (whatIf) => tryOut(whatIf, queue, context.now()),
+    tryOut: (whatIf, away) => tryOut(whatIf, away, queue, context.now()),
     details(id) {
       const job = store.get(id)
       if (job === undefined) return undefined

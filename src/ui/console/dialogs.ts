@@ -132,10 +132,12 @@ export class Dialogs implements Disposable {
 export class Questions implements CredentialDialog, HostKeyReviewer {
   readonly #bound = Promise.withResolvers<Dialogs>()
   #onWarning: ((message: string) => void) | undefined
+  #onHidden: ((answer: string) => void) | undefined
 
-  /** Questions that came before the console was open are asked now. */
-  bind(dialogs: Dialogs, onWarning: (message: string) => void): void {
+  /** Questions that came before the console was open are asked now. `onHidden`: gets each answer that was typed hidden. */
+  bind(dialogs: Dialogs, onWarning: (message: string) => void, onHidden: (answer: string) => void): void {
     this.#onWarning = onWarning
+    this.#onHidden = onHidden
     this.#bound.resolve(dialogs)
   }
 
@@ -145,7 +147,13 @@ export class Questions implements CredentialDialog, HostKeyReviewer {
   }
 
   ask(request: CredentialRequest, signal: AbortSignal): Promise<readonly Secret[] | undefined> {
-    return this.#show<readonly Secret[] | undefined>(signal, undefined, (answer) => credentialDialog(request, answer))
+    return this.#show<readonly Secret[] | undefined>(signal, undefined, (answer) =>
+      credentialDialog(request, (answers) => {
+        for (const [index, secret] of (answers ?? []).entries())
+          if (request.prompts[index]?.isEchoed === false) this.#onHidden?.(secret.reveal())
+        answer(answers)
+      }),
+    )
   }
 
   review(keys: readonly NewHostKey[], signal: AbortSignal): Promise<ReadonlySet<string>> {

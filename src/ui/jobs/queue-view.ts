@@ -320,8 +320,8 @@ export interface JobsPort {
    * hosts.yaml or the queue cannot be read.
    */
   read(shown?: number): Promise<QueueStatus | undefined>
-  /** Where a gang would go now. */
-  tryOut(whatIf: WhatIf): Promise<TryOut>
+  /** Where a gang would go now; `away`: to none of these hosts. */
+  tryOut(whatIf: WhatIf, away: readonly string[]): Promise<TryOut>
   details(id: number): Promise<JobDetails | undefined>
   /** All jobs submitted together with it, and their metrics. */
   sweep(id: number): Promise<Sweep | undefined>

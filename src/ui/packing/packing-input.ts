@@ -1,6 +1,7 @@
 import { defined } from '../../base/defined.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import { type DeviceHold, holdsOf, type PackedHost } from '../../scheduler/jobs/packing.ts'
+import type { SessionState } from '../../ssh/session-transition.ts'
 import { boldStyle, mutedStyle, type Rect, type Span, type Theme } from '../compositor/scene.ts'
 import {
   type EnginePlace,
@@ -172,7 +173,7 @@ export const JOB_COLUMNS: readonly TableColumn<HeldCard>[] = [
 export function queueInput(state: ConsoleState, rect: Rect, theme: Theme, nowMs: number): PackingInput {
   const { queue } = state
   const { trouble, whatIf, trial, used, packingOffset: offset, picture, letters } = queue
-  const status = queue.status && withDown(queue.status, state)
+  const status = queue.status && { ...queue.status, down: downHosts(queue.status, state) }
   const sources = sourcesOf(state).map((source) => ({ title: sourceTitle(source), isShown: source === picture }))
   const { spot, packingList: list, packingJob: chosenJob, waitingJob: chosenWaiting, listOffsets, isByUser } = queue
   return {
@@ -188,15 +189,22 @@ export function queueInput(state: ConsoleState, rect: Rect, theme: Theme, nowMs:
 }
 
 /** While no scheduler runs, its last report is old, but the console knows which of its hosts are away. */
-function withDown(status: QueueStatus, { hosts }: ConsoleState): QueueStatus {
-  if (status.driver !== undefined) return status
+export function downHosts(status: QueueStatus, { hosts }: Pick<ConsoleState, 'hosts'>): QueueStatus['down'] {
+  if (status.driver !== undefined) return status.down
   const down = status.hosts.flatMap(({ name }) => {
-    const { session } = hosts.get(name) ?? {}
-    const known = session?.kind === 'failed' ? session.failure.reason : session && 'reason' in session && session.reason
-    const reason = known || (session?.kind === 'ready' ? undefined : status.down[name])
+    const reason = awayReason(hosts.get(name)?.session, status.down[name])
     return reason === undefined ? [] : [[name, reason] as const]
   })
-  return { ...status, down: Object.fromEntries(down) }
+  return Object.fromEntries(down)
+}
+
+/** A host that is being connected is away until it answers. `reported`: by the last scheduler, where the console does not connect it. */
+function awayReason(session: SessionState | undefined, reported: string | undefined): string | undefined {
+  if (session === undefined || session.kind === 'idle' || session.kind === 'closed') return reported
+  if (session.kind === 'ready') return undefined
+  if (session.kind === 'failed') return session.failure.reason
+  if ('reason' in session) return session.reason
+  return session.attempt > 1 ? `connecting (attempt ${session.attempt})` : 'connecting'
 }
 
 /** Why Ray cannot be drawn. */

@@ -22,7 +22,7 @@ import { type BlockDirection, type BlockSpot, firstSpot, lastSpot, nextSpot, spo
 import type { Letters } from './blocks.ts'
 import type { EnginePicture } from './engine-picture.ts'
 import { HoldHistory, UseHistory } from './history.ts'
-import { type PackingInput, queueInput, type ShownCluster, sourcesOf } from './packing-input.ts'
+import { downHosts, type PackingInput, queueInput, type ShownCluster, sourcesOf } from './packing-input.ts'
 import { drawPacking, type PackingScene, type WaitingRows } from './packing-panes.ts'
 import { endOf } from './picture.ts'
 import { rayPicture } from './ray-picture.ts'
@@ -385,11 +385,12 @@ export class PackingPage implements Page {
 
   async #tryOut(): Promise<void> {
     const { whatIf, status } = this.#context.state.queue
-    const of = [whatIf, status]
+    const away = status === undefined ? [] : Object.keys(downHosts(status, this.#context.state))
+    const of = [whatIf, status, away.join('\n')]
     if (whatIf === undefined || of.every((value, at) => value === this.#tried[at])) return
     this.#tried = of
     try {
-      const trial = await this.#sources.jobs.tryOut(whatIf)
+      const trial = await this.#sources.jobs.tryOut(whatIf, away)
       if (this.#context.state.queue.whatIf === whatIf) this.#watch.set({ trial })
     } catch (error) {
       this.#context.notice(messageOf(error), 'error')

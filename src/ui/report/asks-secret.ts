@@ -1,8 +1,14 @@
 /** What asks for a password, and what is a prompt instead. Pure. */
 import { ASCII } from '../../base/text-width.ts'
 
-const PASSWORD =
-  'pa(?:ss|ß)(?:wor[dt]|[ -]?phrase|[ -]?code|wd)|kennwort|wachtwoord|mot de passe|contrase[ñn]a|\\bclave\\b|密码|口令'
+/** As login, sudo, su and the like ask for it in their translations. */
+const PASSWORD = [
+  'pa(?:ss|ß)(?:wor[dt]|[ -]?phrase|[ -]?code|wd)|passord|pasvorto|pasahitza',
+  'kennwort|wachtwoord|adgangskode|kodeord|l[öo]senord|salasana|jelsz[óo]|has[łl]o|heslo|heslá|geslo|lozink[au]|zaporka',
+  'mot de passe|contrase[ñn]ya|contrase[ñn]a|contrasenya|contrasinal|\\bclave\\b|\\bsenha\\b|palavra[- ]passe|\\bparol[aeăi]\\b|parolas[ıi]|\\bparool',
+  '(?:ş|\\bs)ifre|slapta[žz]od|m[ậa]t kh[ẩa]u|κωδικ|συνθηματικ|парол|лозинк|гасло|סיסמ|كلمة (?:ال)?(?:سر|مرور)|رمز|รหัสผ่าน',
+  '密码|密碼|口令|パスワード|パスフレーズ|암호|비밀번호',
+].join('|')
 /** The end of a line that asks for what must not be shown. */
 const ASKS_SECRET = new RegExp(
   `(?:${PASSWORD}|\\bpin\\b|secret|token|\\botp\\b|verification code|credential)[^$#%]{0,80}[:>?：]\\s*$`,

@@ -302,6 +302,11 @@ export class SessionLog {
     return new Set([...this.#secrets, ...asked, ...ended].filter((text) => text !== ''))
   }
 
+  /** An answer to a question of a server, which any host may print. */
+  noteSecret(text: string): void {
+    if (text !== '') this.#keepSecret(text)
+  }
+
   /** Left out because there were too many. */
   get droppedEntries(): number {
     return this.#droppedEntries

@@ -41,7 +41,7 @@ it('a what-if says the same', async () => {
   const trial = (text: string) => {
     const whatIf = parseWhatIf(text)
     if (typeof whatIf === 'string') throw new Error(whatIf)
-    return queue.tryOut(whatIf)
+    return queue.tryOut(whatIf, [])
   }
   expect(trial('--bundles 2 --memory 1GiB --strategy STRICT_SPREAD')).toMatchObject({
     places: [{ host: 'm2' }, { host: 'm1' }],

@@ -119,8 +119,11 @@ export class FakeQueue implements JobsPort {
   readonly tried: WhatIf[] = []
   trial: TryOut = { places: undefined, why: ['too few cores are free'] }
 
-  async tryOut(whatIf: WhatIf): Promise<TryOut> {
+  readonly away: (readonly string[])[] = []
+
+  async tryOut(whatIf: WhatIf, away: readonly string[]): Promise<TryOut> {
     this.tried.push(whatIf)
+    this.away.push(away)
     return this.trial
   }
 

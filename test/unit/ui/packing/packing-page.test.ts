@@ -154,6 +154,18 @@ it('knows which hosts are away, and which have come back, while no scheduler run
   await settle()
   expect(screen(harness)).toMatch(/^m1 ─+ m2 connection reset ─+ m3 ─/m)
   expect(screen(harness)).not.toContain('no route')
+  // It has not answered: it is as far away as before, also for a what-if.
+  const again = { kind: 'connecting', attempt: 2, phase: 'name', sinceMs: 0 } as const
+  harness.fleet.events.emit({ type: 'session', host: 'm2', state: again })
+  harness.clock.advance(1000)
+  await settle()
+  expect(screen(harness)).toMatch(/^m1 ─+ m2 connecting \(attempt 2\) ─+ m3 ─/m)
+  expect(screen(harness)).toContain('2 on a host that is down')
+  harness.type('w')
+  harness.type('--gpu 1\r')
+  await settle()
+  expect(queue.away.at(-1)).toEqual(['m2'])
+  harness.type('\x1b')
   withoutScheduler('ann on here')
   harness.clock.advance(1000)
   await settle()

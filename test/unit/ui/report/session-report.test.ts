@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { Questions } from '../../../../src/ui/console/dialogs.ts'
 import { buildReport } from '../../../../src/ui/report/build-report.ts'
 import { HostPart, SessionLog } from '../../../../src/ui/report/session-log.ts'
 import { createConsoleHarness } from '../console/console-harness.ts'
@@ -1536,6 +1537,32 @@ it('hides what a silent program on one host may have read without echo, although
   expect(markdown).toContain('` run it `')
   expect(markdown + html).not.toContain('hunter22')
   expect(markdown).toContain('not shown: m3 did not echo it')
+})
+
+it('hides what was typed hidden into a question of a server, which any host may print', async () => {
+  const { prompts, run, report, type, console, clock } = harness()
+  await prompts()
+  const questions = new Questions()
+  questions.bind(
+    console.dialogs,
+    () => {},
+    (answer) => console.sessionLog.noteSecret(answer),
+  )
+  const prompt = [
+    { text: 'Password:', isEchoed: false },
+    { text: 'Name:', isEchoed: true },
+  ]
+  const words = { kind: 'keyboard-interactive', title: 'Login', instruction: '', isRetry: false } as const
+  const answered = questions.ask({ ...words, hosts: ['m1'], prompts: prompt }, new AbortController().signal)
+  await new Promise((resolve) => setImmediate(resolve))
+  clock.advance(1000)
+  type('Quokka77\r')
+  type('ada-name\r')
+  expect((await answered)?.map((secret) => secret.reveal())).toEqual(['Quokka77', 'ada-name'])
+  await run('last', () => 'got Quokka77 of ada-name\r\n')
+  const { markdown, html } = await report()
+  expect(markdown).toContain('got [not shown: typed without echo] of ada-name')
+  expect(markdown + html).not.toContain('Quokka77')
 })
 
 it('has the line as it was entered where a line editor listed what it may be completed to', async () => {

@@ -497,6 +497,18 @@ describe('a question for a password', () => {
     'Paßwort für ada: ',
     'Mot de passe : ',
     'Contraseña: ',
+    '[sudo] senha para root: ',
+    '[sudo] пароль для root: ',
+    '[sudo] パスワード root: ',
+    '[sudo] hasło użytkownika root: ',
+    '[sudo] root 암호: ',
+    '[sudo] lösenord för root: ',
+    '[sudo] adgangskode for root: ',
+    '[sudo] password di root: ',
+    '[sudo] heslo pro root: ',
+    '[sudo] root parolası: ',
+    'Κωδικός πρόσβασης: ',
+    '密碼：',
     'Contrasen\u0303a: ',
     'Clave: ',
     'Wachtwoord: ',
@@ -508,7 +520,7 @@ describe('a question for a password', () => {
   })
 
   it.each([
-    'Пароль в файле: ',
+    'Паспорт: ',
     'Name: ',
     'enclave: ',
     'ls ~/passwords # ',
