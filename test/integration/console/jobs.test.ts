@@ -81,7 +81,8 @@ describe.skipIf(!canRun)('the Jobs and Packing tabs', () => {
 
   it('show what jobs hold on each host, and return the keys to the shells', async () => {
     await console.key('4')
-    await console.expectScreen(/1 running, 0 waiting +no scheduler running: muster job work[\s\S]*m1[\s\S]*m2/)
+    // The command that starts it has the path of hosts.yaml, and no room.
+    await console.expectScreen(/1 running, 0 waiting +no scheduler running +║[\s\S]*m1[\s\S]*m2/)
     await console.leader('1')
     await console.expectMode('shells')
     await console.type('echo typed-$((40+2))\r')
