@@ -1,10 +1,21 @@
 /**
  * Output of a host as it may be played on the user's own terminal: with what draws, and without what does more. Titles, the
  * clipboard, images and other strings, questions that the terminal would answer, and modes of mouse, focus, paste and keys are left out.
+ * A program that also reads from the terminal keeps these modes, and the questions that are answered with numbers alone.
  */
 
 /** Private modes that change only what is drawn: origin, wrapping, cursor, margins, the alternate screen, synchronized updates. */
 const DRAWN_MODES = new Set(['5', '6', '7', '12', '25', '45', '47', '69', '1047', '1048', '1049', '2026'])
+/** Private modes that change what the terminal sends: keys of the cursor and the keypad, mouse, focus, paste. */
+const INPUT_MODES = new Set(['1', '9', '66', '1000', '1002', '1003', '1004', '1006', '1015', '1016', '2004'])
+/** Wrapping and the cursor. */
+const ON_AT_FIRST = new Set(['7', '25'])
+/** It saves and restores the cursor, and nothing stays on. */
+const SAVED_CURSOR = '1048'
+/** Which terminal it is, whether it is ready, where its cursor is. */
+const QUESTION = /^(?:0?c|[56]n)$/
+/** The application keypad, on and off. */
+const KEYPAD = /^[=>]$/
 /** Moving, erasing, inserting, tabulators, margins, colours, insertion, the shape of the cursor, a soft reset. */
 const DRAWING = /^(?:[\d:;]*(?:[@A-MPSTXZ`abd-gmrsu]| q|!p)|4[hl]|\?[\d;]*[JK])$/
 const MODES = /^\?([\d;]*)([hl])$/
@@ -24,17 +35,61 @@ const AS_ESCAPE: Readonly<Record<string, string>> = {
 }
 /** All controls but bell, backspace, tabulator, line feeds, return and shifts. */
 const SPECIAL = /[\x00-\x06\x10-\x1f\x7f-\x9f]/g
+/** The eight-bit controls that are not dropped. */
+const LINES: Readonly<Record<string, string>> = { '\x84': 'D', '\x85': 'E', '\x88': 'H', '\x8d': 'M' }
+const TABULATORS = /^(?:H|\[\d*g)$/
 const STRING_END = /[\x07\x18\x1a\x1b\x9c]/g
 const PARAMETERS = /[0-?]*[ -/]*/y
 const INTERMEDIATES = /[ -/]*/y
 /** A longer sequence means nothing. */
 const LONGEST = 256
 
+const MAIN_CHARACTERS = '\x0f\x1b(B'
+/** What undoes a sequence. */
+const UNDONE_BY: readonly (readonly [RegExp, string])[] = [
+  [/^\[[\d:;]*m$/, '\x1b[0m'],
+  [/^\[[\d:;]* q$/, '\x1b[0 q'],
+  [/^\[4h$/, '\x1b[4l'],
+  // It moves the cursor, too.
+  [/^\[[\d:;]*r$/, '\x1b7\x1b[r\x1b8'],
+  [/^=$/, '\x1b>'],
+  [/^[()*+./no|}~-]/, MAIN_CHARACTERS],
+]
+/**
+ * In this order. A terminal may hold back what follows an update that was begun. Without the origin of the margins the cursor moves,
+ * but the alternate screen gives back the position, colours and characters of the other one. The rest is for that one.
+ */
+const UNDONE_FIRST = [/^\x1b\[\?2026l$/, /^\x1b\[\?6l$/, /^\x1b\[\?(?:47|1047|1049)l$/, /^\x1b7/, /^/]
+const rankOf = (undo: string): number => UNDONE_FIRST.findIndex((pattern) => pattern.test(undo))
+
 export class HarmlessOutput {
+  readonly #isInteractive: boolean
+  readonly #modes: ReadonlySet<string>
+  /** What undoes the sequences that are in force. */
+  readonly #undo = new Set<string>()
+  #questions = 0
   /** The beginning of a sequence. */
   #held = ''
   /** What began the string that the text is in. */
   #string: string | undefined
+
+  /** `isInteractive`: of a program that also reads from the terminal. `restore` must follow. */
+  constructor({ isInteractive = false }: { readonly isInteractive?: boolean } = {}) {
+    this.#isInteractive = isInteractive
+    this.#modes = isInteractive ? new Set([...DRAWN_MODES, ...INPUT_MODES]) : DRAWN_MODES
+  }
+
+  /** How many questions the terminal got. */
+  get questions(): number {
+    return this.#questions
+  }
+
+  /** What makes the terminal as it was before, but for the text on it. */
+  restore(): string {
+    const undo = [...this.#undo].toSorted((one, other) => rankOf(one) - rankOf(other))
+    this.#undo.clear()
+    return undo.join('')
+  }
 
   /** Text may be cut anywhere. */
   push(more: string): string {
@@ -48,7 +103,9 @@ export class HarmlessOutput {
         continue
       }
       const special = indexOf(SPECIAL, text, at)
-      shown += text.slice(at, special)
+      const plain = text.slice(at, special)
+      if (plain.includes('\x0e')) this.#undo.add(MAIN_CHARACTERS)
+      shown += plain
       if (special === text.length) break
       const sequence = this.#read(text, special)
       if (sequence === undefined) break
@@ -80,7 +137,8 @@ export class HarmlessOutput {
     const isEscape = first === '\x1b'
     const kind = isEscape ? text[from + 1] : AS_ESCAPE[first]
     const after = from + (isEscape ? 2 : 1)
-    if (kind === undefined) return isEscape ? this.#hold(text, from) : { shown: LINES[first] ?? '', end: after }
+    if (kind === undefined)
+      return isEscape ? this.#hold(text, from) : { shown: this.#escape(LINES[first] ?? ''), end: after }
     if (STRINGS.includes(kind)) {
       this.#string = kind
       return { shown: '', end: after }
@@ -91,7 +149,7 @@ export class HarmlessOutput {
     // Another control is not part of a sequence, and ends it.
     if (!/[0-~]/.test(text[final] ?? '')) return { shown: '', end: final }
     const sequence = text.slice(body, final + 1)
-    return { shown: kind === '[' ? harmlessControl(sequence) : harmlessEscape(sequence), end: final + 1 }
+    return { shown: kind === '[' ? this.#control(sequence) : this.#escape(sequence), end: final + 1 }
   }
 
   #hold(text: string, from: number): { readonly shown: string; readonly end: number } | undefined {
@@ -99,25 +157,40 @@ export class HarmlessOutput {
     this.#held = text.slice(from)
     return undefined
   }
-}
 
-/** Line feeds of the eight-bit controls. */
-const LINES: Readonly<Record<string, string>> = { '\x84': '\x1bD', '\x85': '\x1bE', '\x88': '\x1bH', '\x8d': '\x1bM' }
-
-function harmlessControl(sequence: string): string {
-  const [, given = '', final] = MODES.exec(sequence) ?? []
-  if (final !== undefined) {
-    const modes = given.split(';').filter((mode) => DRAWN_MODES.has(mode))
-    return modes.length === 0 ? '' : `\x1b[?${modes.join(';')}${final}`
+  #control(sequence: string): string {
+    const [, given = '', final] = MODES.exec(sequence) ?? []
+    if (final !== undefined) return this.#switch(given.split(';'), final === 'h')
+    // It would erase what was on the terminal before.
+    if (sequence.endsWith('J') && sequence.includes('3')) return ''
+    const isQuestion = this.#isInteractive && QUESTION.test(sequence)
+    if (isQuestion) this.#questions += 1
+    return isQuestion || DRAWING.test(sequence) ? this.#pass(`[${sequence}`) : ''
   }
-  // It would erase what was on the terminal before.
-  if (sequence.endsWith('J') && sequence.includes('3')) return ''
-  return DRAWING.test(sequence) ? `\x1b[${sequence}` : ''
-}
 
-function harmlessEscape(sequence: string): string {
-  if (sequence === 'c') return RESET
-  return SHORT.test(sequence) ? `\x1b${sequence}` : ''
+  #switch(given: readonly string[], isOn: boolean): string {
+    const modes = given.filter((mode) => this.#modes.has(mode))
+    for (const mode of modes) {
+      const isAtFirst = ON_AT_FIRST.has(mode)
+      const undo = `\x1b[?${mode}${isAtFirst ? 'h' : 'l'}`
+      if (isOn === isAtFirst) this.#undo.delete(undo)
+      else if (mode !== SAVED_CURSOR) this.#undo.add(undo)
+    }
+    return modes.length === 0 ? '' : `\x1b[?${modes.join(';')}${isOn ? 'h' : 'l'}`
+  }
+
+  #escape(sequence: string): string {
+    if (sequence === 'c') return `${this.restore()}${RESET}`
+    const isHarmless = SHORT.test(sequence) || (this.#isInteractive && KEYPAD.test(sequence))
+    return isHarmless ? this.#pass(sequence) : ''
+  }
+
+  #pass(sequence: string): string {
+    // No sequence brings back the tabulators that the terminal had.
+    if (this.#isInteractive && TABULATORS.test(sequence)) return ''
+    for (const [pattern, undo] of UNDONE_BY) if (pattern.test(sequence)) this.#undo.add(undo)
+    return `\x1b${sequence}`
+  }
 }
 
 function indexOf(pattern: RegExp, text: string, from: number): number {

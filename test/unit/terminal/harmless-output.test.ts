@@ -82,3 +82,101 @@ describe('output that is played on another terminal', () => {
     expect(output.push('text')).toBe('text')
   })
 })
+
+const interactive = () => new HarmlessOutput({ isInteractive: true })
+
+describe('output of a program that reads from the terminal', () => {
+  it.each([
+    ['modes of mouse, focus, paste and keys', '\x1b[?1000h\x1b[?1002;1006h\x1b[?1004h\x1b[?2004h\x1b[?1h\x1b=\x1b>'],
+    ['questions that are answered with numbers', '\x1b[c\x1b[0c\x1b[5n\x1b[6n'],
+    ['what draws', '\x1b[?1049h\x1b[31m\x1b(0lqk\x1b(B\x1b[2;20r\x1b[4 q'],
+  ])('has %s', (_, text) => {
+    expect(interactive().push(text)).toBe(text)
+  })
+
+  it.each([
+    [
+      'strings',
+      '\x1b]52;c;UFdO\x07\x1b]0;t\x1b\\\x1bkt\x1b\\\x1bP$qm\x1b\\\x1b_G\x1b\\\x1b^x\x1b\\\x1bXx\x1b\\\x9d0;t\x9c',
+    ],
+    [
+      'reports of the window and other answers',
+      '\x1b[18t\x1b[21t\x9b7t\x1b[>c\x1b[=c\x1b[>q\x1b[?2026$p\x1b[x\x1bZ\x05\x9a',
+    ],
+    ['other modes', '\x1b[?3h\x1b[?1001h\x1b[?1007h\x1b[>4;2m\x1b[>1u\x1b[?1000s\x1b[?1000r'],
+    ['other tabulators', '\x1b[3g\x1b[g\x1bH\x88'],
+  ])('has nothing of %s', (_, text) => {
+    expect(interactive().push(`before${text}after`)).toBe('beforeafter')
+  })
+
+  it.each([
+    ['nothing', 'text\r\n\x1b[2J\x1b[H\x1b[6n', ''],
+    ['modes that are on, and none that are off again', '\x1b[?1002;1006;2004h\x1b[?2004l', '\x1b[?1002l\x1b[?1006l'],
+    ['what was on at first', '\x1b[?25l\x1b[?7l\x1b[?7h', '\x1b[?25h'],
+    ['the keypad, colours, the cursor and insertion', '\x1b=\x1b[31m\x1b[4 q\x1b[4h', '\x1b>\x1b[0m\x1b[0 q\x1b[4l'],
+    [
+      'the alternate screen before colours, after an update',
+      '\x1b[1m\x1b[?1049h\x1b[?2026h',
+      '\x1b[?2026l\x1b[?1049l\x1b[0m',
+    ],
+    ['margins without moving the cursor', '\x1b[2;20r', '\x1b7\x1b[r\x1b8'],
+    ['character sets', '\x1b)0\x0e', '\x0f\x1b(B'],
+    ['nothing of what was left out', '\x1b[?1001h\x1b]0;[?1000h', ''],
+  ])('restores %s', (_, text, restored) => {
+    const output = interactive()
+    output.push(text)
+    expect(output.restore()).toBe(restored)
+    expect(output.restore()).toBe('')
+  })
+
+  it('resets what is on in place of a full reset', () => {
+    const output = interactive()
+    expect(output.push('\x1b[?1000h\x1bc')).toBe('\x1b[?1000h\x1b[?1000l\x1b[!p\x1b[H\x1b[2J')
+    expect(output.restore()).toBe('')
+  })
+
+  it('is the same however it was cut, with the same questions, and restores every mode', () => {
+    const begin = fc.constantFrom('\x1b', '\x1b[', '\x1b[?', '\x9b?', '\x1b]52;', '\x1bP', '\x1bk', '\x88')
+    const more = fc.constantFrom(
+      '1',
+      '1000',
+      '2004',
+      '25',
+      '7',
+      '1049',
+      '6',
+      ';',
+      'h',
+      'l',
+      'n',
+      'c',
+      'm',
+      'r',
+      '=',
+      '(0',
+      '\x0e',
+      '\x07',
+      '\x1b\\',
+      'x',
+    )
+    fc.assert(
+      fc.property(fc.array(fc.oneof(begin, more), { maxLength: 40 }), (pieces) => {
+        const [one, other] = [interactive(), interactive()]
+        const whole = one.push(pieces.join(''))
+        expect(pieces.map((each) => other.push(each)).join('')).toBe(whole)
+        expect(other.questions).toBe(one.questions)
+        const restored = one.restore()
+        expect(other.restore()).toBe(restored)
+        const modes = new Map([
+          ['7', 'h'],
+          ['25', 'h'],
+        ])
+        for (const [, given = '', final = ''] of (whole + restored).matchAll(/\x1b\[\?([\d;]+)([hl])/g))
+          for (const mode of given.split(';')) modes.set(mode, final)
+        const isOn = (mode: string, final: string) => final === (mode === '7' || mode === '25' ? 'l' : 'h')
+        expect([...modes].filter(([mode, final]) => isOn(mode, final))).toEqual([])
+      }),
+      { numRuns: 2000 },
+    )
+  })
+})
