@@ -33,6 +33,13 @@ export function startOnTerminal([file = '', ...args]: readonly string[], environ
     },
   )
   return {
+    pid: pty.pid,
+    /** What it printed is drawn here; nothing on it is answered unless `onReply` is set. */
+    screen,
+    resize(columns: number, rows: number) {
+      screen.resize(columns, rows)
+      pty.resize(columns, rows)
+    },
     text: () => text,
     code: () => code,
     type: (line: string) => pty.write(Buffer.from(line)),

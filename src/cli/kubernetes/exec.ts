@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { untilAborted } from '../../base/abort.ts'
+import { defined } from '../../base/defined.ts'
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable, printableLines } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
@@ -9,10 +10,22 @@ import type { Endpoint } from '../../inventory/host.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { forbiddenWords, type KubernetesAction, mayI } from '../../ops/kubernetes/discovery.ts'
 import { kubectlWords } from '../../ops/kubernetes/proxy.ts'
-import { type Channel, type ChannelEnd, connectTo } from '../../ssh/transport.ts'
+import { openPtyShell } from '../../ssh/local/spawn-process.ts'
+import {
+  type Channel,
+  type ChannelEnd,
+  connectTo,
+  type ExecHandlers,
+  type RemoteProcess,
+  type Shell,
+  type ShellHandlers,
+  type ShellOptions,
+} from '../../ssh/transport.ts'
+import { HarmlessOutput } from '../../terminal/harmless-output.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { endpointOptions } from '../connect/endpoints.ts'
 import { createVerbWires, SHELL_TERM } from '../connect/transports.ts'
+import { AnswerCount } from './answer-count.ts'
 import {
   declaredCluster,
   inNamespace,
@@ -48,7 +61,7 @@ Exit code: that of the command.
     const line = `exec ${kubectlWords(spec)} ${rest.map(shellQuote).join(' ')}`
     const end =
       spec.via === undefined
-        ? await runHere(line, isTerminal, context)
+        ? await (isTerminal ? runHereOnTerminal : runHere)(line, context)
         : await runThere(
             await resolveEndpoints(inventory, inventory.hosts, endpointOptions(options, context)),
             spec.via,
@@ -83,30 +96,31 @@ async function allowedNamespace(options: ExecOptions, context: CliContext): Prom
 }
 
 type Output = CliContext['stdout'] | CliContext['stderr']
+type Shaped = (bytes: Uint8Array) => string | Uint8Array
 
-/** Whether a pod's output reaches a terminal that is not the command's own. */
-const isShown = (output: Output, isTerminal: boolean): boolean => !isTerminal && output.isTTY === true
-
-/** Writes bytes as they are, or with escapes; `source` is held back while the output is full. */
-function writerFor(output: Output, hasEscapes: boolean, source: () => Pick<Channel, 'pause' | 'resume'>) {
+/** Output of a command that has no terminal: with escapes on one of the user, and as it is for programs. */
+function shapedFor(output: Output): Shaped {
   const decoder = new TextDecoder()
+  return output.isTTY ? (bytes) => printableLines(decoder.decode(bytes, { stream: true })) : (bytes) => bytes
+}
+
+/** `source` is held back while the output is full. */
+function writerFor(output: Output, shaped: Shaped, source: () => Pick<Channel, 'pause' | 'resume'> | undefined) {
   return (bytes: Uint8Array) => {
-    const isRead = output.write(hasEscapes ? printableLines(decoder.decode(bytes, { stream: true })) : bytes)
-    if (isRead) return
-    source().pause()
-    output.once('drain', () => source().resume())
+    if (output.write(shaped(bytes))) return
+    source()?.pause()
+    output.once('drain', () => source()?.resume())
   }
 }
 
-/** With this process's own stdin, and its terminal if it has one. */
-async function runHere(line: string, isTerminal: boolean, context: CliContext): Promise<ChannelEnd> {
-  const { stdout, stderr, environment } = context
-  const way = (output: Output) => (isShown(output, isTerminal) ? 'pipe' : 'inherit')
+/** With this process's own stdin, and with its outputs that are no terminal. */
+async function runHere(line: string, { stdout, stderr, environment }: CliContext): Promise<ChannelEnd> {
+  const way = (output: Output) => (output.isTTY ? 'pipe' : 'inherit')
   const child = spawn('/bin/sh', ['-c', line], { env: environment, stdio: ['inherit', way(stdout), way(stderr)] })
   const show = (source: typeof child.stdout, output: Output) =>
     source?.on(
       'data',
-      writerFor(output, true, () => source),
+      writerFor(output, shapedFor(output), () => source),
     )
   show(child.stdout, stdout)
   show(child.stderr, stderr)
@@ -118,6 +132,20 @@ async function runHere(line: string, isTerminal: boolean, context: CliContext): 
   }
 }
 
+async function runHereOnTerminal(line: string, context: CliContext): Promise<ChannelEnd> {
+  const { spawnLocalPty } = await import('../../terminal/local-pty.ts')
+  const { environment, workingDirectory } = context
+  const command = { file: '/bin/sh', args: ['-c', line], directory: workingDirectory }
+  return await onTerminal(context, ({ size, term }, handlers) =>
+    openPtyShell(
+      spawnLocalPty,
+      { ...command, ...size, term, environment: { ...(defined(environment) as Record<string, string>), TERM: term } },
+      handlers,
+      handlers.onEnd,
+    ),
+  )
+}
+
 async function runThere(
   endpoints: readonly Endpoint[],
   host: string,
@@ -126,45 +154,107 @@ async function runThere(
   options: ExecOptions,
   context: CliContext,
 ): Promise<ChannelEnd> {
-  const { stdin, stdout, stderr, signal } = context
   const endpoint = endpoints.find((each) => each.host === host)
   if (endpoint === undefined) throw new MusterError('internal', `there is no host ${host}`)
   using wires = createVerbWires(context, options.persist)
-  const ended = Promise.withResolvers<ChannelEnd>()
-  const connection = await connectTo({ ...endpoint, shell: line }, wires, signal, {
-    onLost: (reason) => ended.resolve({ kind: 'lost', reason }),
+  const lost = Promise.withResolvers<ChannelEnd>()
+  const connection = await connectTo({ ...endpoint, shell: line }, wires, context.signal, {
+    onLost: (reason) => lost.resolve({ kind: 'lost', reason }),
   })
-  const input = stdin as NodeJS.ReadStream
-  const onDrain = () => void input.resume()
-  const onEnd = ended.resolve
-  let channel: Channel | undefined
-  const source = { pause: () => channel?.pause(), resume: () => channel?.resume() }
-  const onStdout = writerFor(stdout, isShown(stdout, isTerminal), () => source)
-  const onStderr = writerFor(stderr, isShown(stderr, isTerminal), () => source)
-  const size = () => ({ columns: stdout.columns || 80, rows: stdout.rows || 24 })
-  let resize = () => {}
-  const take = (bytes: Uint8Array) => {
-    if (channel?.write(bytes) === false) input.pause()
-  }
-  if (isTerminal) {
-    const term = context.environment.TERM ?? SHELL_TERM
-    const shell = await connection.openShell({ size: size(), term }, { onData: onStdout, onDrain, onEnd })
-    resize = () => shell.resize(size())
-    stdout.on('resize', resize)
-    input.setRawMode(true)
-    channel = shell
-  } else {
-    const process = await connection.exec(line, { onStdout, onStderr, onDrain, onEnd })
-    input.once('end', () => process.endInput())
-    channel = process
-  }
-  input.on('data', take)
   try {
-    return await untilAborted(ended.promise, signal).catch(() => ({ kind: 'lost', reason: 'stopped' }) as const)
+    return isTerminal
+      ? await onTerminal(context, (shell, handlers) => connection.openShell(shell, handlers), lost.promise)
+      : await onPipes(context, (handlers) => connection.exec(line, handlers), lost.promise)
   } finally {
-    input.off('data', take).pause()
-    if (isTerminal) input.setRawMode(false)
-    stdout.off('resize', resize)
     connection.close()
+  }
+}
+
+type Outer = Pick<CliContext, 'stdin' | 'stdout' | 'stderr' | 'environment' | 'signal'>
+
+async function onPipes(
+  context: Outer,
+  start: (handlers: ExecHandlers) => Promise<RemoteProcess>,
+  lost: Promise<ChannelEnd>,
+): Promise<ChannelEnd> {
+  const { stdin, stdout, stderr } = context
+  const ended = Promise.withResolvers<ChannelEnd>()
+  let channel: Channel | undefined
+  const remote = await start({
+    onStdout: writerFor(stdout, shapedFor(stdout), () => channel),
+    onStderr: writerFor(stderr, shapedFor(stderr), () => channel),
+    onDrain: () => void stdin.resume(),
+    onEnd: ended.resolve,
+  })
+  channel = remote
+  stdin.once('end', () => remote.endInput())
+  return await feed(remote, context, Promise.race([ended.promise, lost]))
+}
+
+/**
+ * With the user's own terminal. What the program prints reaches it without what could act on it or type into it, and what it left
+ * switched on is undone however it ends.
+ */
+async function onTerminal(
+  context: Outer,
+  open: (options: ShellOptions, handlers: ShellHandlers) => Shell | Promise<Shell>,
+  lost?: Promise<ChannelEnd>,
+): Promise<ChannelEnd> {
+  const { stdout, environment } = context
+  const stdin = context.stdin as NodeJS.ReadStream
+  const ended = Promise.withResolvers<ChannelEnd>()
+  const harmless = new HarmlessOutput({ isInteractive: true })
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  // Bytes: a stream may replace characters of Muster's own text.
+  const shaped = (bytes: Uint8Array) => Buffer.from(harmless.push(decoder.decode(bytes, { stream: true })))
+  const size = () => ({ columns: stdout.columns || 80, rows: stdout.rows || 24 })
+  let channel: Channel | undefined
+  let isOver = false
+  const show = writerFor(stdout, shaped, () => channel)
+  const shell = await open(
+    { size: size(), term: environment.TERM ?? SHELL_TERM },
+    {
+      onData: (bytes) => {
+        if (!isOver) show(bytes)
+      },
+      onDrain: () => void stdin.resume(),
+      onEnd: ended.resolve,
+    },
+  )
+  channel = shell
+  const resize = () => shell.resize(size())
+  const restore = () => void stdout.write(Buffer.from(harmless.restore()))
+  const answers = new AnswerCount()
+  const count = (bytes: Buffer) => answers.take(bytes)
+  stdout.on('resize', resize)
+  stdin.setRawMode(true)
+  stdin.on('data', count)
+  // An error that nothing caught, or no memory.
+  process.on('exit', restore)
+  try {
+    return await feed(shell, context, lost === undefined ? ended.promise : Promise.race([ended.promise, lost]))
+  } finally {
+    isOver = true
+    shell.close()
+    restore()
+    process.off('exit', restore)
+    stdin.resume()
+    await answers.reach(harmless.questions)
+    stdin.off('data', count).pause()
+    stdin.setRawMode(false)
+    stdout.off('resize', resize)
+  }
+}
+
+/** What is typed or piped goes to the channel until it ends. */
+async function feed(channel: Channel, { stdin, signal }: Outer, ended: Promise<ChannelEnd>): Promise<ChannelEnd> {
+  const take = (bytes: Uint8Array) => {
+    if (!channel.write(bytes)) stdin.pause()
+  }
+  stdin.on('data', take)
+  try {
+    return await untilAborted(ended, signal).catch(() => ({ kind: 'lost', reason: 'stopped' }) as const)
+  } finally {
+    stdin.off('data', take).pause()
   }
 }

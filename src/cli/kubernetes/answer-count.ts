@@ -1,0 +1,37 @@
+/**
+ * Answers of the user's terminal to a program. Those that come after its end would be typed into the shell from which Muster was
+ * started, so they are waited for.
+ */
+import { untilAborted } from '../../base/abort.ts'
+
+const ANSWER = /\x1b\[(?:\?[\d;]*c|\d+;\d+R|\d+n)/g
+const LONGEST = 64
+/** A terminal that has not answered by then does not answer. */
+const WAIT_MS = 1000
+
+export class AnswerCount {
+  #count = 0
+  /** May be the beginning of an answer. */
+  #rest = ''
+  #onChange = () => {}
+
+  take(bytes: Uint8Array): void {
+    const text = this.#rest + Buffer.from(bytes).toString('latin1')
+    let end = Math.max(0, text.length - LONGEST)
+    for (const { 0: answer, index } of text.matchAll(ANSWER)) {
+      this.#count += 1
+      end = Math.max(end, index + answer.length)
+    }
+    this.#rest = text.slice(end)
+    this.#onChange()
+  }
+
+  async reach(questions: number): Promise<void> {
+    const reached = Promise.withResolvers<void>()
+    this.#onChange = () => {
+      if (this.#count >= questions) reached.resolve()
+    }
+    this.#onChange()
+    await untilAborted(reached.promise, AbortSignal.timeout(WAIT_MS)).catch(() => {})
+  }
+}
