@@ -82,7 +82,8 @@ export async function buildReport(
   promptOf: (host: string) => string | undefined,
 ): Promise<SessionReport> {
   const words = wordsOfPrograms(entries, log.otherSecrets())
-  const secrets = new Set([...log.secrets()].filter((text) => !words.has(text)))
+  const known = new Set([...log.secrets()].filter((text) => !words.has(text)))
+  const secrets = new Set([...known, ...entries.flatMap((entry) => editedSecrets(entry, promptOf))])
   const withoutEcho = hostsWithoutEcho(entries)
   const lines = passwordsAtShells(entries, secrets, withoutEcho)
   const pieces = lines.filter((text) => SHELL_JOINS.test(text)).flatMap(piecesOf)
@@ -135,6 +136,17 @@ const isWordOf = (word: string, lines: readonly string[]): boolean =>
   KEYWORDS.has(word) || lines.some((line) => line !== word && line.split(/[^\p{L}\p{N}]+/u).includes(word))
 
 type Hide = (text: string) => string
+
+/** What line editors of other hosts made of a line that one host did not echo: their shells may print that. */
+function editedSecrets(entry: SessionEntry, promptOf: (host: string) => string | undefined): readonly string[] {
+  if (entry.kind !== 'typed' || hidersOf(entry).length === 0) return []
+  return [...entry.parts].flatMap(([host, part]) => {
+    const [line] = part.typed.lines
+    if (line?.isEdited !== true || line.state === 'hidden' || part.head.length === 0) return []
+    const { command } = rendered(part, part.after ?? promptOf(host) ?? '', false, (text) => text)
+    return command.length < SHORTEST_SECRET ? [] : [command]
+  })
+}
 
 /** Text that a host did not echo is hidden everywhere: another host may have shown it. `words`: only where they are whole words. */
 function hiding(secrets: ReadonlySet<string>, words: readonly string[]): Hide {

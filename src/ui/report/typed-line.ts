@@ -24,6 +24,8 @@ type TypedLine = {
   readonly text: string
   /** As it was typed, without blanks at its end. */
   readonly shown: string
+  /** What was typed between keys that edit. */
+  readonly pieces: readonly string[]
   /** How many blank lines stand before it. */
   readonly blanks: number
   readonly state: TypedState
@@ -38,6 +40,8 @@ type Line = {
   raw: string
   /** Before the first key that edits: that part is echoed as it is. */
   plain: string
+  /** What was typed between keys that edit; the last one is being typed. */
+  pieces: string[]
   /** Completion, history or the like: what was typed is not what the line says. */
   isEdited: boolean
   /** Nothing but Tab has edited it. */
@@ -65,7 +69,7 @@ type Line = {
 }
 
 const newLine = (): Line => ({
-  ...{ text: '', raw: '', plain: '', isEdited: false, isTabbed: false, isAsked: false },
+  ...{ text: '', raw: '', plain: '', pieces: [''], isEdited: false, isTabbed: false, isAsked: false },
   ...{ echoed: undefined, settled: undefined, row: 0, due: undefined, wasSeen: false },
   ...{ drawn: undefined, isInEditor: false, isInterrupted: false, isRead: false },
 })
@@ -85,6 +89,7 @@ type Paste = {
 const MOST_OUTPUT_BYTES = 16 * 1024
 const MOST_LINES = 200
 const MOST_COLUMNS = 4096
+const MOST_PIECES = 64
 const MOST_PLAIN_BYTES = 16
 /** An echo takes no longer; what appears after Enter then is not an echo, unless a line editor reads, whose host may have stalled. */
 const ECHO_MS = 1500
@@ -228,8 +233,8 @@ export class TypedLines {
   /** What was typed without echo; also as a line editor on another host takes it where Esc came first. */
   get hidden(): readonly string[] {
     const hidden = this.lines.filter(({ state }) => state === 'hidden')
-    return hidden.flatMap(({ text, shown, isEdited }) =>
-      isEdited ? [...new Set([text, text.slice(1), shown.trim()])] : [text],
+    return hidden.flatMap(({ text, shown, pieces, isEdited }) =>
+      isEdited ? [...new Set([text, text.slice(1), shown.trim(), ...pieces])] : [text],
     )
   }
 
@@ -244,7 +249,9 @@ export class TypedLines {
       else {
         const shown = raw.trimEnd()
         const mayAnswer = index === 0 || this.asksSecret || isAsked
-        lines.push({ text: text.trim(), shown, blanks, state: this.#stateOf(line, index), isEdited, mayAnswer })
+        // Shorter ones would hide half of the report.
+        const pieces = line.pieces.map((piece) => piece.trim()).filter((piece) => piece.length >= SHORTEST_SECRET)
+        lines.push({ text: text.trim(), shown, pieces, blanks, state: this.#stateOf(line, index), isEdited, mayAnswer })
         blanks = 0
       }
     }
@@ -291,9 +298,11 @@ export class TypedLines {
       line.isTabbed = token === '\t' && line.isTabbed === line.isEdited
       if (line.isTabbed) line.raw += token
       line.isEdited = true
+      if (line.pieces.length < MOST_PIECES) line.pieces.push('')
     } else if (line.text.length < MOST_COLUMNS) {
       line.text += token
       line.raw += token
+      line.pieces.push((line.pieces.pop() ?? '') + token)
     }
     this.#isEscaped = token === '\x1b'
     if (line.isEdited) return

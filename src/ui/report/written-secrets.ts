@@ -14,9 +14,17 @@ const UNIT = /u([0-9A-Fa-f]{4})/g
 const NAMES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 /** A shorter text may be found in other words. */
 const LEAST_BASE64_BYTES = 6
+const BASE64_START = /[\w+/]{0,2}$/
 const BASE64_END = /^[\w+/]{0,4}={0,2}/
 
-type Secret = { readonly text: string; readonly bare: string; readonly base64: string }
+type Secret = {
+  readonly text: string
+  /** Without quotes, as it is and with its own codes read: those that are long enough. */
+  readonly bare: readonly string[]
+  /** Where little but quotes is in it: with any quotes that a shell may put there. */
+  readonly quoted: RegExp | undefined
+  readonly base64: readonly string[]
+}
 
 export class WrittenSecrets {
   readonly #secrets: readonly Secret[]
@@ -25,7 +33,10 @@ export class WrittenSecrets {
     this.#secrets = [...texts]
       .filter((text) => text.length >= SHORTEST_SECRET)
       .sort((a, b) => b.length - a.length)
-      .map((text) => ({ text, bare: bareOf(text), base64: base64Of(text) }))
+      .map((text) => {
+        const bare = [...new Set([bareOf(text), read(text).text])].filter((each) => each.length >= SHORTEST_SECRET)
+        return { text, bare, quoted: bare.length === 0 ? quotedForm(text) : undefined, base64: base64Of(text) }
+      })
   }
 
   /** The row with `mark` in place of each of them. */
@@ -44,12 +55,21 @@ export class WrittenSecrets {
     const note = (from: number, to: number): void => {
       for (let at = from; at < to; at += 1) hidden[at] = true
     }
-    for (const { bare, base64 } of this.#secrets) {
-      for (const at of placesOf(bare, text)) note(places[at]?.from ?? 0, places[at + bare.length - 1]?.to ?? row.length)
-      for (const at of placesOf(base64, row)) {
-        const end = at + base64.length
-        note(at, end + (BASE64_END.exec(row.slice(end, end + 6))?.[0].length ?? 0))
-      }
+    const usual = row.replaceAll('-', '+').replaceAll('_', '/')
+    for (const { bare, quoted, base64 } of this.#secrets) {
+      for (const each of bare)
+        for (const at of placesOf(each, text))
+          note(places[at]?.from ?? 0, places[at + each.length - 1]?.to ?? row.length)
+      if (quoted !== undefined)
+        for (const { 0: found, index } of row.matchAll(quoted)) note(index, index + found.length)
+      for (const each of base64)
+        for (const at of placesOf(each, usual)) {
+          const end = at + each.length
+          note(
+            at - (BASE64_START.exec(usual.slice(Math.max(0, at - 2), at))?.[0].length ?? 0),
+            end + (BASE64_END.exec(usual.slice(end, end + 6))?.[0].length ?? 0),
+          )
+        }
     }
     if (hidden.length === 0) return row
     let shown = ''
@@ -68,17 +88,25 @@ function placesOf(text: string, row: string): number[] {
 }
 
 /** In forms of the web, + is a blank. */
-const bareOf = (text: string): string => {
-  const bare = text.replace(QUOTES, '').replaceAll('+', ' ')
-  return bare.length < SHORTEST_SECRET ? '' : bare
+const bareOf = (text: string): string => text.replace(QUOTES, '').replaceAll('+', ' ')
+
+/** Quotes of a shell and quotes of the text are no others: the pattern is read in one way only. */
+function quotedForm(text: string): RegExp {
+  const parts = text.match(/['"$\\]+|[^'"$\\]/gu) ?? []
+  const source = parts.map((part) => (/^['"$\\]/.test(part) ? `['"$\\\\]{1,${8 * part.length}}` : literal(part)))
+  return new RegExp(source.join(`['"$\\\\]{0,6}`), 'gu')
 }
 
-/** Three bytes are four characters; a last group differs with what follows. */
-function base64Of(text: string): string {
+const literal = (text: string): string => `\\u{${text.codePointAt(0)?.toString(16)}}`
+
+/** Behind other text, whose length is any: the characters that hold nothing but bits of it. */
+function base64Of(text: string): readonly string[] {
   const bytes = Buffer.from(text)
-  return bytes.length < LEAST_BASE64_BYTES
-    ? ''
-    : bytes.subarray(0, bytes.length - (bytes.length % 3)).toString('base64')
+  if (bytes.length < LEAST_BASE64_BYTES) return []
+  return [0, 1, 2].map((before) => {
+    const all = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64')
+    return all.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6))
+  })
 }
 
 /** A row without quotes, its codes read; `places`: where each character stands in it. */

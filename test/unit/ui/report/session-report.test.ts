@@ -1657,6 +1657,31 @@ describe('a password that shells took for a line', () => {
     expect(await reportAfter(password, answer, next, later)).not.toMatch(secret)
   })
 
+  it('is hidden as line editors made it, and in the pieces that were typed', async () => {
+    const { prompts, run, report, type, print } = harness()
+    await prompts()
+    type('login\r')
+    await print('m1', 'login\r\n\x1b[?2004l\rPassword: ')
+    for (const host of others) await print(host, `login\r\n\x1b[?2004l\r\x1b[?2004h${host}# `)
+    for (const [key, shown] of [
+      ['olden-Secret7', 'olden-Secret7'],
+      ['\x1b[H', '\b'.repeat(13)],
+      ['G', '\x1b[1@G'],
+      ['\x1b[F', '\x1b[13C'],
+      ['x', 'x'],
+      ['\r', '\r\n\x1b[?2004l\rnot found\r\n'],
+    ] as const) {
+      type(key)
+      for (const host of others) await print(host, shown)
+    }
+    await print('m1', '\r\n\x1b[?2004hm1# ')
+    for (const host of others) await print(host, `\x1b[?2004h${host}# `)
+    await run('history', (host) => (host === 'm1' ? 'olden-Secret7^[[HG^[[Fx\r\n' : '  2  Golden-Secret7x\r\n'))
+    const { markdown, html } = await report()
+    expect(markdown).toContain('  2  [not shown: typed without echo]')
+    expect(markdown + html).not.toMatch(/olden|Secret7/)
+  })
+
   it('leaves rows with the plain words of a line of several', async () => {
     const text = await reportAfter('check "$HOME" now', '\x1b[?2004hm2# ', 'ls', 'checksums\r\n')
     expect(text).toContain('checksums')
