@@ -8,6 +8,7 @@ import {
   EDITOR_STARTS,
   type HostPart,
   isAtPrompt,
+  MOST_PROMPT_ROWS,
   type RunEntry,
   type SessionEntry,
   type SessionLog,
@@ -72,6 +73,10 @@ const CLEARS = /\x1b\[H\x1b\[[0-3]?J(?:\x1b\[3J)?/g
 const READS_LINE = /\x1b\[\?2004h(?:(?!\x1b\[\?2004[hl])[\s\S]){0,1024}\x1b\[\?2004l/g
 /** Colours, titles and the like. */
 const CONTROLS = /\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x1f]/g
+/** How zsh begins a prompt: it ends a row that has no line feed. */
+const ZSH_ENDS_ROW = /(?:\x1b\[[\d;]*m){1,4}[%#](?:\x1b\[[\d;]*m){1,4} +\r \r/g
+/** How zsh draws a prompt, also again. */
+const ZSH_DRAWS = /\r(?:\x1b\[\d*A){0,6}(?:\x1b\[[\d;]*m){1,4}\x1b\[J/g
 const MODES = /\x1b\[\?([\d;]*)h/g
 const FULL_SCREEN: ReadonlySet<string> = new Set(['47', '1047', '1049'])
 
@@ -492,11 +497,29 @@ function fromLine(bytes: Buffer, count: number): Buffer {
 /** Where the next prompt begins. What has more rows than the prompt before it is output: any program may print the mark. */
 function promptAt(bytes: Buffer, { promptRows }: HostPart): number {
   const at = bytes.lastIndexOf(EDITOR_STARTS)
-  if (at < 0) return bytes.length
-  const rest = bytes.subarray(at)
-  const isPrompt = !rest.includes(EDITOR_STOPS) && rest.filter((byte) => byte === 10).length <= promptRows
-  return isPrompt ? at : bytes.length
+  if (at < 0 || at < bytes.lastIndexOf(EDITOR_STOPS)) return bytes.length
+  const isPrompt = bytes.subarray(at).filter((byte) => byte === 10).length <= promptRows
+  const text = bytes.toString('latin1')
+  const isEnd = text.slice(at).split(ZSH_DRAWS)[0]?.replace(CONTROLS, '').trim() === ''
+  return (isEnd ? zshPromptAt(text.slice(0, at)) : undefined) ?? (isPrompt ? at : bytes.length)
 }
+
+/** Where the prompt at the end of `text` begins. Zsh prints its mark after a prompt; other shells print theirs before it. */
+function zshPromptAt(text: string): number | undefined {
+  const rows = text.slice(text.lastIndexOf(EDITOR_STOPS) + 1).split('\n')
+  const end = rows.slice(-1 - MOST_PROMPT_ROWS).join('\n')
+  const begin = [...end.matchAll(ZSH_ENDS_ROW)].at(-1) ?? [...end.matchAll(ZSH_DRAWS)].at(-1)
+  return begin && text.length - end.length + begin.index
+}
+
+/** Without prompts of zsh at which Enter alone was typed. */
+const withoutZshEmptyLines = (text: string): string =>
+  text.split(EMPTY_LINE).reduce((above, below) => {
+    const at = zshPromptAt(above)
+    return at === undefined ? above + EMPTY_LINE + below : above.slice(0, at) + below.replace(/^\r*\n/, '')
+  })
+
+const EMPTY_LINE = EDITOR_STARTS + EDITOR_STOPS
 
 /** Without prompts of several rows at which Enter alone was typed. */
 function withoutEmptyLines(text: string, { promptRows, before, after = before }: HostPart): string {
@@ -522,7 +545,7 @@ const linesOf = (bytes: Buffer, part: HostPart): readonly string[] => shownOf(by
 /** As the host's terminal showed it. `edited`: how many of the lines there were at the end of a line that keys have edited. */
 function shownOf(bytes: Buffer, part: HostPart): { readonly lines: readonly string[]; readonly edited: number } {
   const { columns, typed } = part
-  const text = withoutEmptyLines(bytes.toString('latin1'), part)
+  const text = withoutEmptyLines(withoutZshEmptyLines(bytes.toString('latin1')), part)
   const isFullScreen = entersFullScreen(text)
   const shown = Buffer.from(text.replace(CLEARS, ''), 'latin1')
   using screen = createScreen({ columns, rows: 24, historyLines: 4 * HALF_LINES, handlers: { onReply() {} } })

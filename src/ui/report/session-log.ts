@@ -19,7 +19,7 @@ const MOST_AHEAD = 20
 /** What may be the prompt and the echo of a line that was typed ahead. */
 const MOST_HELD_BYTES = 4 * 1024
 /** Prompts have no more rows. */
-const MOST_PROMPT_ROWS = 6
+export const MOST_PROMPT_ROWS = 6
 /** How a line editor says that it begins to read a line. Any program may print this, and that it has read one. */
 export const EDITOR_STARTS = '\x1b[?2004h'
 

@@ -1524,6 +1524,59 @@ it('has no rows of a prompt that got more of them, and folds equal output', asyn
   expect(markdown).not.toMatch(/^root@|all different/m)
 })
 
+describe('in zsh, which marks its prompt at the end', () => {
+  const ENDS_ROW = `\x1b[1m\x1b[7m#\x1b[27m\x1b[1m\x1b[0m${' '.repeat(37)}\r \r`
+  const DRAWS = '\r\x1b[0m\x1b[27m\x1b[24m\x1b[J'
+  const FENCE = '```'
+  const RIGHT = '\x1b[29C1:31 0\x1b[35D'
+  it.each([
+    ['of two rows', (host: string) => `${ENDS_ROW}\r${DRAWS}root@${host} /tmp\r\n# \x1b[K`],
+    [
+      'of two rows and text on the right',
+      (host: string) => `${ENDS_ROW}\r${DRAWS}root@${host} /tmp\r\n# \x1b[K${RIGHT}`,
+    ],
+    ['with an empty row above', (host: string) => `${ENDS_ROW}\r\n${DRAWS}root@${host} /tmp\r\n# \x1b[K`],
+    ['that ends with a bracket', (host: string) => `${ENDS_ROW}\r${DRAWS}[${host}] \x1b[K`],
+    ['that does not end a row', (host: string) => `\r${DRAWS}root@${host} /tmp\r\n[${host}] \x1b[K`],
+  ])('a prompt %s is no output', async (_, drawn) => {
+    const { report, type, print } = harness({ columns: 120, rows: 40 })
+    const all = ['m1', 'm2', 'm3']
+    const prompt = (host: string) => `${drawn(host)}\x1b[?2004h`
+    const isEnding = drawn('').startsWith('\x1b[1m')
+    for (const host of all) await print(host, prompt(host))
+    const lines = [
+      ['echo same', 'same\r\n'],
+      ['true', ''],
+      ...(isEnding ? [['printf half', 'half'] as const] : []),
+      ['seq 9', '1\r\n2\r\n3\r\n4\r\n5\r\n6\r\n7\r\n8\r\n9\r\n'],
+    ] as const
+    for (const [line, output] of lines) {
+      type(`${line}\r`)
+      const echo = `${line[0]}\b${line}\x1b[?2004l\r\r\n`
+      for (const host of all) await print(host, `${echo}${output}${prompt(host)}`)
+      type('\r')
+      for (const host of all) await print(host, `\x1b[?2004l\r\r\n${prompt(host)}`)
+    }
+    // It draws its prompt again after a change of size.
+    for (const host of all) await print(host, `\r\r\x1b[A\x1b[0m\x1b[27m\x1b[24m\x1b[J${drawn(host).split(DRAWS)[1]}`)
+    const { markdown } = await report()
+    expect(titlesOf(markdown)).toEqual(lines.map(([line]) => `\` ${line} \``))
+    const outputs = markdown.split('**m\\[1-3\\] (3)**\n\n').slice(1)
+    expect(outputs.map((text) => text.split('\n\n')[0]?.trim())).toEqual(
+      lines.map(([, output]) =>
+        output === '' ? 'no output' : `${FENCE}\n${output.trimEnd().replaceAll('\r', '')}\n${FENCE}`,
+      ),
+    )
+  })
+
+  it('rows of a program are output, whatever marks it prints', async () => {
+    const { prompts, run, report } = harness()
+    await prompts()
+    await run('fetch', () => `${ENDS_ROW}\r${DRAWS}50%\r\n${DRAWS}done\r\n`)
+    expect((await report()).markdown).toContain('50%\ndone\n')
+  })
+})
+
 it('hides what a silent program on one host may have read without echo, although the others show it', async () => {
   const { prompts, report, type, print } = harness()
   await prompts()
