@@ -13,14 +13,11 @@ type Gate = { readonly name: string; readonly argv: readonly string[] }
 
 const script = (name: string, ...args: string[]): string[] => ['--import', 'tsx', join('scripts', name), ...args]
 
-/**
- * The longest first, so that none of them is left alone at the end. In two workers, the unit tests would take a quarter more
- * processor time, and another gate runs beside them.
- */
+/** The longest first, so that none of them is left alone at the end. */
 const GATES: readonly Gate[] = [
   ...(process.argv.includes('--without-tests')
     ? []
-    : [{ name: 'unit tests', argv: [program('vitest'), 'run', '--project', 'unit*', '--maxWorkers', '1'] }]),
+    : [{ name: 'unit tests', argv: [program('vitest'), 'run', '--project', 'unit*'] }]),
   { name: 'types', argv: [program('tsc'), '--noEmit'] },
   { name: 'format and lint', argv: [program('biome'), 'check', '--error-on-warnings'] },
   { name: 'dead code', argv: [program('knip')] },
