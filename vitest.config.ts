@@ -1,12 +1,13 @@
 import { defineConfig } from 'vitest/config'
 
-/** One fills the table of clusters of all screens, the others have modules of their own in place of some that all load. */
+/** They have modules of their own in place of some that all load. */
 const ALONE = [
   'test/unit/cli/console/console-ray.test.ts',
-  'test/unit/terminal/hostile.test.ts',
   'test/unit/terminal/xterm-internals.test.ts',
   'test/unit/ui/compositor/frame-encoder.test.ts',
 ]
+
+const SETUP = ['test/support/fewer-runs.ts']
 
 export default defineConfig({
   test: {
@@ -17,6 +18,7 @@ export default defineConfig({
           name: 'unit',
           include: ['test/unit/**/*.test.{ts,tsx}'],
           exclude: ALONE,
+          setupFiles: SETUP,
           testTimeout: 60_000,
           maxWorkers: 2,
           // A world of its own for each file takes longer than the tests.
@@ -27,6 +29,7 @@ export default defineConfig({
         test: {
           name: 'unit-isolated',
           include: ALONE,
+          setupFiles: SETUP,
           testTimeout: 60_000,
           maxWorkers: 2,
         },

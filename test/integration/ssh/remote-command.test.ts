@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { buildRemoteCommand, END, GO } from '../../../src/ssh/exec/remote-command.ts'
+import { anyCharacter } from '../../support/any-character.ts'
 import { findProgram } from '../../support/requirements.ts'
 
 const plain = { command: 'true', environment: {}, ready: 'ready1', beatLimitS: 45 }
@@ -48,7 +49,7 @@ async function held(command: string, words: (begun: () => Promise<unknown>) => A
 }
 
 const anyText = fc
-  .string({ unit: 'binary', maxLength: 60 })
+  .string({ unit: anyCharacter, maxLength: 60 })
   .filter((text) => !text.includes('\0') && text.isWellFormed())
 
 describe('the remote command line', () => {

@@ -30,7 +30,7 @@ it('leaves no sequence, and text without any as it is', () => {
 
 it('looks at each character a few times, whatever a program wrote', () => {
   for (const part of ['\x1b];a', '\x1b]a\x07', '\x1b]a\x1b\\', '\x1b[', '\x1b[1', '\x1b', '\t', '\x1b]']) {
-    const line = part.repeat(500_000)
+    const line = part.repeat(100_000)
     expect(withoutSequences(line).length).toBeLessThan(line.length + 1)
   }
 })

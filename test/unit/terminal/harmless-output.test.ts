@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { HarmlessOutput } from '../../../src/terminal/harmless-output.ts'
+import { randomRuns } from '../../support/random-runs.ts'
 
 const harmless = (text: string) => new HarmlessOutput().push(text)
 
@@ -71,7 +72,7 @@ describe('output that is played on another terminal', () => {
           .replace(/\x1b(?:[78DEHMNOno|}~]|[()*+./-][0-~]|#[34568])/g, '')
         expect(rest).not.toMatch(/[\x00-\x06\x10-\x1f\x7f-\x9f]/)
       }),
-      { numRuns: 2000 },
+      { numRuns: randomRuns(2000) },
     )
   })
 
@@ -176,7 +177,7 @@ describe('output of a program that reads from the terminal', () => {
         const isOn = (mode: string, final: string) => final === (mode === '7' || mode === '25' ? 'l' : 'h')
         expect([...modes].filter(([mode, final]) => isOn(mode, final))).toEqual([])
       }),
-      { numRuns: 2000 },
+      { numRuns: randomRuns(2000) },
     )
   })
 })

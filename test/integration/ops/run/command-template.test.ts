@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { shellQuote } from '../../../../src/base/shell-quote.ts'
 import { expandCommand, expandWord, parseInterpreter } from '../../../../src/ops/run/command-template.ts'
+import { anyCharacter } from '../../../support/any-character.ts'
 
 const m8 = { host: 'm8', number: 3, user: 'ann' }
 
@@ -23,7 +24,7 @@ describe('the template of a command', () => {
 
   it('quotes any text as one word of the shell', () => {
     const text = fc
-      .string({ unit: 'binary', maxLength: 40 })
+      .string({ unit: anyCharacter, maxLength: 40 })
       .filter((each) => !each.includes('\0') && each.isWellFormed())
     fc.assert(
       fc.property(fc.array(text, { minLength: 1, maxLength: 20 }), (words) => {

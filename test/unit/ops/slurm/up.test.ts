@@ -13,6 +13,7 @@ import { planSlurm } from '../../../../src/ops/slurm/plan.ts'
 import { type SlurmSpec, section } from '../../../../src/ops/slurm/section.ts'
 import { verifySlurm } from '../../../../src/ops/slurm/verify.ts'
 import { cgroupConf, gresConf, type SlurmWanted, slurmConf, wantedSlurm } from '../../../../src/ops/slurm/wanted.ts'
+import { anyCharacter } from '../../../support/any-character.ts'
 import { readInventory } from '../../../support/hosts-yaml.ts'
 
 const SPEC: SlurmSpec = {
@@ -450,7 +451,7 @@ describe('what hosts answer', () => {
       ],
     )
     const text = fc
-      .array(fc.oneof(words, fc.string({ unit: 'binary', maxLength: 40 })), { maxLength: 12 })
+      .array(fc.oneof(words, fc.string({ unit: anyCharacter, maxLength: 40 })), { maxLength: 12 })
       .map((lines) => lines.join('\n'))
     fc.assert(
       fc.property(fc.constantFrom(...names), text, (name, answer) => {

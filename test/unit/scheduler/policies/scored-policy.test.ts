@@ -155,7 +155,7 @@ describe.each(NAMES.filter((name) => name !== 'random'))('the policy %s', (name)
           })
         },
       ),
-      { numRuns: 10 },
+      { numRuns: randomRuns(10) },
     )
   })
 })

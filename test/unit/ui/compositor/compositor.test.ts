@@ -5,6 +5,7 @@ import { putSpans } from '../../../../src/ui/compositor/canvas.ts'
 import { Compositor } from '../../../../src/ui/compositor/compositor.ts'
 import type { Scene } from '../../../../src/ui/compositor/scene.ts'
 import { createGrid, slotRect } from '../../../../src/ui/console/panes.ts'
+import { randomRuns } from '../../../support/random-runs.ts'
 import { ManualClock } from '../../ssh/manual-clock.ts'
 import { drawnAfresh, pane, screenOf, stageOf, start, style, Terminal } from './stage.ts'
 
@@ -96,7 +97,7 @@ describe('the terminal shows what was composed', () => {
           }
         },
       ),
-      { numRuns: 8 },
+      { numRuns: randomRuns(8) },
     )
   })
 })

@@ -469,8 +469,8 @@ describe('the jobs with their letters', () => {
     const input = inputOf(statusOf(hostSpecs(60, 8), many), columns, rows, { list: 'jobs' })
     const { jobs, lists } = drawPacking(input)
     expect(lists.jobs).toBeGreaterThan(0)
-    // Each job at one size, every seventh at the others.
-    const step = columns === 80 ? 1 : 7
+    // Drawn once per job: every third of them at one size, every ninth at the others.
+    const step = columns === 80 ? 3 : 9
     const chosen = jobs.filter((_, index) => index % step === 0)
     const shown = new Set(
       chosen.flatMap((chosenJob) =>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { MAX_CLUSTERS } from '../../../src/terminal/clusters.ts'
-import { invalidCell, openScreen } from './screen-harness.ts'
+import { invalidCell, openScreen } from '../../unit/terminal/screen-harness.ts'
 
 const MEGABYTE = 1024 * 1024
 

@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest'
+import { SessionLog } from '../../../src/ui/report/session-log.ts'
+
+it('drops the oldest lines when many hosts got many, and still hides what was typed into them without echo', () => {
+  const log = new SessionLog(() => ({ columns: 80, before: 'm$ ', isEditing: false, isFullScreen: false }))
+  const hosts = Array.from({ length: 64 }, (_, index) => `m${index}`)
+  const run = (line: string, output: string) => {
+    log.noteTyped([{ hosts, bytes: Buffer.from(line) }], 0)
+    log.noteTyped([{ hosts, bytes: Buffer.from('\r') }], 0)
+    for (const host of hosts) log.noteOutput(host, Buffer.from(output))
+  }
+  run('hunter22', '\r\nm$ ')
+  for (let count = 0; count < 520; count++) run('ls', 'ls\r\nm$ ')
+  const sizes = log.entries.flatMap((entry) =>
+    entry.kind === 'typed' ? [...entry.parts.values()].map((part) => part.size) : [],
+  )
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(25 * 2 ** 20)
+  expect(log.droppedEntries).toBeGreaterThan(0)
+  expect(log.secrets()).toEqual(new Set(['hunter22']))
+})
