@@ -98,13 +98,13 @@ export const JOB_COLUMNS: readonly JobColumn[] = [
   { title: 'NAME', width: 200, most: 40, ...shared(({ spec }) => spec.name) },
 ]
 
-/** `4 × (8 CPU + 2 GPU + 16 GiB) SPREAD`; `1 × (1 CPU) + 2 × (1 CPU + 1 GPU) PACK` where roles differ; `1 CPU, needs 4 × {GPU 1} PACK` */
+/** `4 × (8 CPU + 2 GPU + 16 GiB) SPREAD`, `4 × (1 CPU) PACK, at most 2 per host`; `1 × (1 CPU) + 2 × (1 CPU + 1 GPU) PACK` where roles differ; `1 CPU, needs 4 × {GPU 1} PACK` */
 export function requestText({ spec }: Job): string {
   const { needs } = spec
   return needs === undefined ? bundlesText(spec) : `${bundlesText(spec)}, needs ${needsText(needs)}`
 }
 
-function bundlesText({ request, bundles, strategy, roles }: JobSpec): string {
+function bundlesText({ request, bundles, strategy, maxBundlesPerHost, roles }: JobSpec): string {
   const one = ({ cpuMilli, gpuCount, gpuMilli, memoryBytes }: ResourceRequest) => {
     const gpus = gpuCount === 0 ? '' : ` + ${(gpuCount * gpuMilli) / 1000} GPU`
     return `${cpuMilli / 1000} CPU${gpus}${memoryBytes === 0 ? '' : ` + ${formatBytes(memoryBytes).replace('.0 ', ' ')}`}`
@@ -113,7 +113,8 @@ function bundlesText({ request, bundles, strategy, roles }: JobSpec): string {
   const counts = new Map<string, number>()
   for (const role of roles ?? [{ request, count: bundles }])
     counts.set(one(role.request), (counts.get(one(role.request)) ?? 0) + role.count)
-  return `${[...counts].map(([text, count]) => `${count} × (${text})`).join(' + ')} ${strategy}`
+  const perHost = maxBundlesPerHost === undefined ? '' : `, at most ${maxBundlesPerHost} per host`
+  return `${[...counts].map(([text, count]) => `${count} × (${text})`).join(' + ')} ${strategy}${perHost}`
 }
 
 /** What else it was submitted with: `on h[1-2], at most 2 h, 3 retries`; empty: nothing. */

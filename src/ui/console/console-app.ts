@@ -795,7 +795,7 @@ export class ConsoleApp implements PageContext, Disposable {
       this.ports.fleet.connect(names)
     }
     const who = names.length === 1 ? names[0] : `${names.length} hosts`
-    const added = names.length === 0 ? [] : [`added ${who}${allReceive ? '' : ' but not as a receiver'}, connecting`]
+    const added = names.length === 0 ? [] : [`added ${who}${allReceive ? '' : ' but not as a receiver'}`]
     this.notice([...added, ...taken].join('; '))
   }
 

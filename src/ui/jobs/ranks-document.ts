@@ -346,7 +346,8 @@ function titleText({ job, hosts, count }: RankPicture, nowMs: number): string {
   return [
     `${id} ${spec.name}`,
     ...(spec.launch === undefined ? [] : [spec.launch.kind]),
-    `${counted(count, 'rank')} on ${counted(hosts.size, 'host')}`,
+    // Between two attempts it has none.
+    ...(count === 0 ? [] : [`${counted(count, 'rank')} on ${counted(hosts.size, 'host')}`]),
     `attempt ${attempt}`,
     `${state.kind}${ran}`,
     ...(ring === undefined ? [] : [`ring ${formatBitRate(ring.bitsPerSecond)}`]),

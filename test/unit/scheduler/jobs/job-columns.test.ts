@@ -12,6 +12,11 @@ it('shows in a few columns how long a job has run', () => {
   expect(ran?.text(jobOf(2, { kind: 'queued' }), 0)).toBe('-')
 })
 
+it('says how many bundles one host may have', () => {
+  const job = jobOf(1, { kind: 'queued' }, { bundles: 4, strategy: 'PACK', maxBundlesPerHost: 2 })
+  expect(requestText(job)).toMatch(/^4 × \(.+\) PACK, at most 2 per host$/)
+})
+
 it('says all that a job asks for, and on which terms', () => {
   const { spec } = jobOf(1, { kind: 'queued' })
   const request = { ...spec.request, memoryBytes: 900 * 2 ** 30, gpuCount: 0 }

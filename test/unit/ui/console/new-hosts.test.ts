@@ -18,7 +18,7 @@ describe('adding a host whose name is taken', () => {
   it('opens another port or user of it under its full name', () => {
     expect(afterAdding(h3('h3:2202', { port: 2202 }), h3('ann@h3', { user: 'ann' }))).toEqual([
       ['h3', 'h3:2202', 'ann@h3'],
-      'added 2 hosts, connecting',
+      'added 2 hosts',
     ])
   })
 
@@ -34,7 +34,7 @@ describe('adding a host whose name is taken', () => {
   it('says what has the name', () => {
     expect(afterAdding(h3('h3', { port: 2202 }), endpointOf('h4'))).toEqual([
       ['h3', 'h4'],
-      'added h4, connecting; h3 is open as root@127.0.0.1:2201: close it first (Ctrl-] x)',
+      'added h4; h3 is open as root@127.0.0.1:2201: close it first (Ctrl-] x)',
     ])
   })
 

@@ -96,6 +96,18 @@ async function openRanks({
   return { ...tab, job, answer, watch }
 }
 
+it('counts no ranks while a gang waits for its next attempt', async () => {
+  const { console } = await openRanks()
+  const { details, ranks } = console.state.queue
+  if (details === undefined || ranks === undefined) throw new Error('no ranks are shown')
+  const waiting = { ...details, job: { ...details.job, attempt: 2, state: { kind: 'queued' } as const } }
+  const picture = rankPicture(waiting, ranks, undefined)
+  const { head } = ranksDocument({
+    ...{ details: waiting, picture, samples: new Map(), columns: 200, headRows: 9, theme: themes.none, nowMs: 0 },
+  })
+  expect(head[0]?.map(({ text }) => text).join('')).toContain(' 17 train.py · torchrun · attempt 2 · queued')
+})
+
 describe('the ranks of a gang', () => {
   it('are cells beside their hosts with their steps, below what job they are of', async () => {
     const { answer, watch, text, titles, hints } = await openRanks()
