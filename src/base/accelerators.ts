@@ -1,2 +1,5 @@
-/** Files in /dev of accelerators that NVIDIA's driver does not list, as patterns for sh. It makes render nodes (dri) itself. */
+/**
+ * Patterns for sh of files in /dev: accelerators that NVIDIA's driver does not list. /dev/dri is left out, because this driver makes
+ * files there, too.
+ */
 export const OTHER_ACCELERATORS = ['kfd', 'accel*', 'dxg', 'nvhost*', 'nvgpu*', 'davinci[0-9]*', 'hl[0-9]*']

@@ -12,7 +12,7 @@ import { didYouMean } from './nearest-word.ts'
 export type Inventory = {
   /** The file it was read from; undefined for a target without a file. */
   readonly file?: string
-  /** That file as the user would name it (`fileTitle`). */
+  /** The name of that file for messages (`fileTitle`). */
   readonly shown?: string
   /** That file is the example of a checkout. */
   readonly isExample?: boolean
@@ -24,7 +24,7 @@ export type Inventory = {
   readonly sections?: ReadonlyMap<string, unknown>
 }
 
-/** What messages call its file. */
+/** The name of its file for messages. */
 export const fileTitle = ({ shown = 'hosts.yaml' }: Inventory): string => printable(shown)
 
 /** Hosts of an inventory, or others that a target gives in full. */

@@ -245,8 +245,8 @@ function secretQuestion(kind: 'passphrase' | 'password', of: string, title: Ques
 }
 
 /**
- * What sshd and PAM ask for a password: nothing but that word, the user, and a host. All else may be a code that is good for one
- * login: only the hosts that were named get it.
+ * Whether the text is the usual question for a password: that word, perhaps with the user and a host. Any other question may be for a
+ * one-time code, which only the hosts that were named get.
  */
 function asksPassword(text: string, user: string): boolean {
   const account = `${user.replace(/[^\p{L}\p{N}]/gu, '\\$&')}(?:@\\S{1,200})?`

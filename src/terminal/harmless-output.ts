@@ -1,18 +1,18 @@
 /**
- * Output of a host as it may be played on the user's own terminal: with what draws, and without what does more. Titles, the
- * clipboard, images and other strings, questions that the terminal would answer, and modes of mouse, focus, paste and keys are left out.
- * A program that also reads from the terminal keeps these modes, and the questions that are answered with numbers alone.
+ * Filters output of a host for the user's own terminal: only what draws is kept. Titles, the clipboard, images and other strings,
+ * questions that the terminal would answer, and modes of mouse, focus, paste and keys are left out. A program that also reads from the
+ * terminal keeps these modes, and questions that the terminal answers with numbers alone.
  */
 
 /** Private modes that change only what is drawn: origin, wrapping, cursor, margins, the alternate screen, synchronized updates. */
 const DRAWN_MODES = new Set(['5', '6', '7', '12', '25', '45', '47', '69', '1047', '1048', '1049', '2026'])
 /** Private modes that change what the terminal sends: keys of the cursor and the keypad, mouse, focus, paste. */
 const INPUT_MODES = new Set(['1', '9', '66', '1000', '1002', '1003', '1004', '1006', '1015', '1016', '2004'])
-/** Wrapping and the cursor. */
+/** Modes that are on from the start: wrapping and the cursor. */
 const ON_AT_FIRST = new Set(['7', '25'])
-/** It saves and restores the cursor, and nothing stays on. */
+/** Saves and restores the cursor, so there is nothing to switch off. */
 const SAVED_CURSOR = '1048'
-/** Which terminal it is, whether it is ready, where its cursor is. */
+/** Asks which terminal it is, whether it is ready, or where its cursor is. */
 const QUESTION = /^(?:0?c|[56]n)$/
 /** The application keypad, on and off. */
 const KEYPAD = /^[=>]$/
@@ -45,19 +45,19 @@ const INTERMEDIATES = /[ -/]*/y
 const LONGEST = 256
 
 const MAIN_CHARACTERS = '\x0f\x1b(B'
-/** What undoes a sequence. */
+/** Sequences that stay in effect, and what undoes each of them. */
 const UNDONE_BY: readonly (readonly [RegExp, string])[] = [
   [/^\[[\d:;]*m$/, '\x1b[0m'],
   [/^\[[\d:;]* q$/, '\x1b[0 q'],
   [/^\[4h$/, '\x1b[4l'],
-  // It moves the cursor, too.
+  // Resetting the margins moves the cursor, so its position is saved.
   [/^\[[\d:;]*r$/, '\x1b7\x1b[r\x1b8'],
   [/^=$/, '\x1b>'],
   [/^[()*+./no|}~-]/, MAIN_CHARACTERS],
 ]
 /**
- * In this order. A terminal may hold back what follows an update that was begun. Without the origin of the margins the cursor moves,
- * but the alternate screen gives back the position, colours and characters of the other one. The rest is for that one.
+ * The order of undoing. A synchronized update ends first, because the terminal may hold back what follows. Ending the origin mode moves
+ * the cursor, so it comes before leaving the alternate screen, which restores the cursor. The rest applies to the main screen.
  */
 const UNDONE_FIRST = [/^\x1b\[\?2026l$/, /^\x1b\[\?6l$/, /^\x1b\[\?(?:47|1047|1049)l$/, /^\x1b7/, /^/]
 const rankOf = (undo: string): number => UNDONE_FIRST.findIndex((pattern) => pattern.test(undo))
@@ -65,7 +65,7 @@ const rankOf = (undo: string): number => UNDONE_FIRST.findIndex((pattern) => pat
 export class HarmlessOutput {
   readonly #isInteractive: boolean
   readonly #modes: ReadonlySet<string>
-  /** What undoes the sequences that are in force. */
+  /** What undoes the sequences that are in effect. */
   readonly #undo = new Set<string>()
   #questions = 0
   /** The beginning of a sequence. */
@@ -73,18 +73,18 @@ export class HarmlessOutput {
   /** What began the string that the text is in. */
   #string: string | undefined
 
-  /** `isInteractive`: of a program that also reads from the terminal. `restore` must follow. */
+  /** `isInteractive`: the program also reads from the terminal. Call `restore` when it has ended. */
   constructor({ isInteractive = false }: { readonly isInteractive?: boolean } = {}) {
     this.#isInteractive = isInteractive
     this.#modes = isInteractive ? new Set([...DRAWN_MODES, ...INPUT_MODES]) : DRAWN_MODES
   }
 
-  /** How many questions the terminal got. */
+  /** How many questions were passed to the terminal. */
   get questions(): number {
     return this.#questions
   }
 
-  /** What makes the terminal as it was before, but for the text on it. */
+  /** Returns what restores the terminal, except for the text on it. */
   restore(): string {
     const undo = [...this.#undo].toSorted((one, other) => rankOf(one) - rankOf(other))
     this.#undo.clear()
@@ -186,7 +186,7 @@ export class HarmlessOutput {
   }
 
   #pass(sequence: string): string {
-    // No sequence brings back the tabulators that the terminal had.
+    // No sequence could restore the tab stops that the terminal had before.
     if (this.#isInteractive && TABULATORS.test(sequence)) return ''
     for (const [pattern, undo] of UNDONE_BY) if (pattern.test(sequence)) this.#undo.add(undo)
     return `\x1b${sequence}`

@@ -18,8 +18,8 @@ export type ReadWords = {
   /** Index of the first word of the user's command, if no `--` is before it: as with ssh, all that follows belongs to it. */
   readonly commandAt?: number | undefined
   /**
-   * Of a group that has a verb for words which name none of its verbs: where the name of the verb belongs, and the first operand,
-   * which is that name if options came first.
+   * The name of the verb is missing at `nameAt`: it was left out (the group has a default verb), or it comes after options.
+   * `wordAt`: the first operand. `isName`: this operand is the name of the verb.
    */
   readonly late?: { readonly nameAt: number; readonly wordAt: number; readonly isName: boolean } | undefined
 }

@@ -97,7 +97,7 @@ export async function runVerb(
     const { commandAt, late } = read ?? {}
     if (read?.isHelp) await refuseMistypedName(read, args, tree, context)
     const named = commandAt === undefined ? args : args.toSpliced(commandAt, 0, '--')
-    // Of a verb that is not named, or after its options, Commander would show the help of its group.
+    // Where the name of the verb is missing or comes after options, Commander would show the help of the group.
     const words =
       read === undefined || late === undefined
         ? named
@@ -141,7 +141,10 @@ async function refuseMistypedVerb(args: readonly string[], verbs: VerbTable, con
     throw new MusterError('usage', 'the console runs no command', { hint: 'Run: muster run TARGET -- COMMAND' })
 }
 
-/** For help only: the verb itself refuses names that it does not know. @throws MusterError `usage` for a misspelt verb of a group */
+/**
+ * Needed only for help: otherwise the default verb itself refuses a name that it does not know.
+ * @throws MusterError `usage` for a misspelt verb of a group
+ */
 async function refuseMistypedName(
   { command, late, hosts }: ReadWords,
   args: readonly string[],

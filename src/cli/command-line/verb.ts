@@ -30,7 +30,7 @@ export type Verb = {
   readonly isHidden?: boolean
   /** It gets the words of its group that name no verb. */
   readonly isDefault?: boolean
-  /** Of a default: words that it knows, which are no misspelt verbs. */
+  /** Words that a default verb knows: they do not count as misspelt verbs. */
   readonly names?: (source: InventorySource) => Promise<readonly string[]>
   /** The schema of what it prints with --json; without one it takes no --json. */
   readonly output?: () => Promise<OutputSchema>

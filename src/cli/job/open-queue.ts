@@ -65,14 +65,14 @@ export async function readQueue(options: GlobalOptions, context: CliContext, bus
   })
 }
 
-/** For a verb that reads and ends: also where the disk is full. */
+/** For a verb that reads the queue once and ends. It works even if the disk is full. */
 export async function readQueueOnce(options: GlobalOptions, context: CliContext): Promise<OpenQueue> {
   try {
     return await readQueue(options, context)
   } catch (error) {
     if (!isQueueFull(error)) throw error
     return await openWith(options, context, (path) => {
-      // A program that writes has made room for what SQLite needs beside the file, which is all that is missing here.
+      // The file would be read without its log, which has the latest changes.
       if (hasLog(path)) throw error
       return new JobStore(path, undefined, true)
     })

@@ -71,7 +71,7 @@ Examples:
     const columns = JOB_COLUMNS.filter(({ isNeeded }) => !isTerminal || isNeeded?.(jobs) !== false)
     const nowMs = context.now()
     const driver = queue.store.lease.owner(nowMs)
-    // Without a scheduler, nothing is known of hosts now.
+    // Without a scheduler, the last report about hosts is old.
     const down = (driver !== undefined && queue.store.report()?.down) || {}
     const rows = jobs.toReversed().map((job) =>
       columns.map((column) => {

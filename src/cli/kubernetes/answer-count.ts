@@ -1,17 +1,17 @@
 /**
- * Answers of the user's terminal to a program. Those that come after its end would be typed into the shell from which Muster was
- * started, so they are waited for.
+ * Counts the answers of the user's terminal to a program. Muster waits for answers that are still missing when the program ends,
+ * because they would be typed into the user's shell.
  */
 import { untilAborted } from '../../base/abort.ts'
 
 const ANSWER = /\x1b\[(?:\?[\d;]*c|\d+;\d+R|\d+n)/g
 const LONGEST = 64
-/** A terminal that has not answered by then does not answer. */
+/** After this time, the terminal counts as one that does not answer. */
 const WAIT_MS = 1000
 
 export class AnswerCount {
   #count = 0
-  /** May be the beginning of an answer. */
+  /** The last bytes, which may be the beginning of an answer. */
   #rest = ''
   #onChange = () => {}
 

@@ -98,13 +98,13 @@ async function allowedNamespace(options: ExecOptions, context: CliContext): Prom
 type Output = CliContext['stdout'] | CliContext['stderr']
 type Shaped = (bytes: Uint8Array) => string | Uint8Array
 
-/** Output of a command that has no terminal: with escapes on one of the user, and as it is for programs. */
+/** For a command without a terminal. The user's own terminal gets escapes for control characters; programs get the bytes as they are. */
 function shapedFor(output: Output): Shaped {
   const decoder = new TextDecoder()
   return output.isTTY ? (bytes) => printableLines(decoder.decode(bytes, { stream: true })) : (bytes) => bytes
 }
 
-/** `source` is held back while the output is full. */
+/** Pauses `source` while the output is full. */
 function writerFor(output: Output, shaped: Shaped, source: () => Pick<Channel, 'pause' | 'resume'> | undefined) {
   return (bytes: Uint8Array) => {
     if (output.write(shaped(bytes))) return
@@ -113,7 +113,7 @@ function writerFor(output: Output, shaped: Shaped, source: () => Pick<Channel, '
   }
 }
 
-/** With this process's own stdin, and with its outputs that are no terminal. */
+/** The command gets the stdin of this process, and its stdout and stderr unless they are a terminal. */
 async function runHere(line: string, { stdout, stderr, environment }: CliContext): Promise<ChannelEnd> {
   const way = (output: Output) => (output.isTTY ? 'pipe' : 'inherit')
   const child = spawn('/bin/sh', ['-c', line], { env: environment, stdio: ['inherit', way(stdout), way(stderr)] })
@@ -192,8 +192,8 @@ async function onPipes(
 }
 
 /**
- * With the user's own terminal. What the program prints reaches it without what could act on it or type into it, and what it left
- * switched on is undone however it ends.
+ * Runs the program on the user's own terminal. Output that could act on the terminal or type into it is dropped. However the program
+ * ends, the modes that it left on are switched off.
  */
 async function onTerminal(
   context: Outer,
@@ -205,7 +205,7 @@ async function onTerminal(
   const ended = Promise.withResolvers<ChannelEnd>()
   const harmless = new HarmlessOutput({ isInteractive: true })
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-  // Bytes: a stream may replace characters of Muster's own text.
+  // As bytes: with an ASCII locale, stdout replaces characters of strings.
   const shaped = (bytes: Uint8Array) => Buffer.from(harmless.push(decoder.decode(bytes, { stream: true })))
   const size = () => ({ columns: stdout.columns || 80, rows: stdout.rows || 24 })
   let channel: Channel | undefined
@@ -229,7 +229,7 @@ async function onTerminal(
   stdout.on('resize', resize)
   stdin.setRawMode(true)
   stdin.on('data', count)
-  // An error that nothing caught, or no memory.
+  // Muster may also end by an uncaught error, or when memory runs out.
   process.on('exit', restore)
   try {
     return await feed(shell, context, lost === undefined ? ended.promise : Promise.race([ended.promise, lost]))
@@ -246,7 +246,7 @@ async function onTerminal(
   }
 }
 
-/** What is typed or piped goes to the channel until it ends. */
+/** Passes stdin to the channel until the command ends. */
 async function feed(channel: Channel, { stdin, signal }: Outer, ended: Promise<ChannelEnd>): Promise<ChannelEnd> {
   const take = (bytes: Uint8Array) => {
     if (!channel.write(bytes)) stdin.pause()

@@ -1,4 +1,4 @@
-/** The names of launchers in hosts.yaml. Apart from the code of `muster launch`, which takes long to load. */
+/** The names of launchers in hosts.yaml: a module of its own, because the code of `muster launch` takes long to load. */
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import { findHostsFile, type InventorySource, loadInventory } from '../../inventory/load-inventory.ts'
 import { section } from '../../scheduler/launch/rows.ts'

@@ -180,7 +180,7 @@ async function awayOrTried(locks: HostLocks, host: string): Promise<Away | undef
   return awayBy(host, lock.outcome)
 }
 
-/** An owner tells its time in UTC, since it may be in another time zone. */
+/** The owner of a lock writes its time in UTC, because it may be in another time zone. */
 const withLocalTime = (owner: string, nowMs: number): string =>
   owner.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, (time) => {
     const ms = Date.parse(time)

@@ -3,7 +3,7 @@ import type { Fact, FactSet } from '../kernel/fact.ts'
 import { type FileState, fileFact } from '../kernel/files.ts'
 
 export type OwnKey =
-  /** `obstacle`: why none can be made. */
+  /** `obstacle`: why the host cannot make one. */
   | { readonly kind: 'none'; readonly obstacle?: string }
   /** `publicKey`: type and base64, no comment. */
   | { readonly kind: 'key'; readonly publicKey: string }

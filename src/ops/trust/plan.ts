@@ -125,7 +125,7 @@ function operation<T>(
   return operationOf(AREA, host, name, title, ifKnown(host, title, fact, decide))
 }
 
-/** The other hosts wait for such a key; they do not wait for one that cannot be made. */
+/** The other hosts wait for a key that is going to be made, but not for one that cannot be made. */
 const canMake = (key: OwnKey | undefined): boolean => key?.kind === 'none' && key.obstacle === undefined
 
 function makeKey(host: string, key: OwnKey): Verdict {

@@ -95,7 +95,7 @@ function gpuReasons(cluster: Cluster, shape: Shape, host: number): readonly stri
   return gpu === undefined ? [] : fewer === undefined ? [gpu] : [gpu, fewer]
 }
 
-/** `isFewer`: how many it has is said elsewhere. */
+/** `isFewer`: another reason says how many GPUs the host has. */
 function gpuReason(cluster: Cluster, shape: Shape, host: number, isFewer: boolean): string | undefined {
   const { gpuCount, gpuMilli } = shape
   const able = countDevices(cluster, shape, host)

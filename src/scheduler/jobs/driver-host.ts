@@ -13,7 +13,7 @@ export type DriverHost = {
   readonly custom?: HostCapacity['custom']
 }
 
-/** Jobs get no more GPUs than the host has; `found` undefined: it does not know how many it has. */
+/** Jobs get no more GPUs than the host has. `found`: how many it says that it has; undefined: it cannot tell. */
 export function gpusOf({ gpuCount }: Pick<DriverHost, 'gpuCount'>, found: number | undefined) {
   const isLess = found !== undefined && found < gpuCount
   return {
@@ -22,7 +22,7 @@ export function gpusOf({ gpuCount }: Pick<DriverHost, 'gpuCount'>, found: number
   }
 }
 
-/** How many it had when these were fewer than declared. */
+/** How many GPUs the host has, if it has fewer than declared. */
 export function foundGpus(host: HostCapacity | undefined): number | undefined {
   return host?.gpusDeclared === undefined ? undefined : host.gpus?.length
 }

@@ -210,9 +210,9 @@ leave() {
 `
 
 /**
- * Prints how many GPUs the kernel's driver of NVIDIA lists, or nothing where that number is not what may be declared: without the
- * driver or a GPU in its list, beside accelerators of another maker, and where GPUs are divided (MIG). A host of the demo or of a
- * test shares /proc and /dev with this machine: what is there of its own is below MUSTER_HARDWARE.
+ * Prints how many GPUs NVIDIA's driver lists. Prints nothing if it lists none, if there are accelerators of another maker, or if a GPU
+ * is divided (MIG): hosts.yaml may then declare another number. Hosts of the demo and of tests share /proc and /dev with this machine,
+ * so they look below MUSTER_HARDWARE instead.
  */
 const COUNT_GPUS = `count_gpus() {
   cd "\${MUSTER_HARDWARE:-/}" || return
@@ -372,7 +372,7 @@ function countOf(word: string): number {
   return /^\d{1,12}$/.test(word) ? Number(word) : 0
 }
 
-/** Anything else does not limit what is declared. */
+/** Undefined for anything but a plausible number: then the declared number counts. */
 function gpuCountOf(word: string): number | undefined {
   return /^[1-9]\d{0,2}$/.test(word) ? Number(word) : undefined
 }

@@ -166,7 +166,7 @@ export class HostRounds implements Disposable {
     return [...this.#hosts.values()].map(specOf)
   }
 
-  /** For those who watch. A host that has not answered yet is reported as it was `before`, one that is down with its GPUs. */
+  /** For programs that show the queue. A host that has not answered yet is as it was `before`; one that is down keeps its GPUs. */
   report(before: readonly HostCapacity[] = []): Omit<SchedulerReport, 'atMs' | 'expectedS' | 'isPreempting'> {
     const known = new Map(before.map((host) => [host.name, host]))
     const hosts = [...this.#hosts.values()].map((record) => {

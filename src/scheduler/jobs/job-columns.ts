@@ -42,12 +42,12 @@ export const ON_COLUMN: JobColumn = {
 export const stateText = (state: JobState): string =>
   state.kind === 'running' && state.endpoint !== undefined ? 'ready' : state.kind
 
-/** `, no answer`, of a job on several hosts `, h[1-2]: no answer`; empty: all of them answer. `down`: as the scheduler reports. */
+/** `, no answer`, or `, h[1-2]: no answer` for a job on several hosts; empty: all of them answer. `down`: from the scheduler's report. */
 export function noAnswerText(state: JobState, down: Readonly<Record<string, string>>): string {
   const places = ('places' in state && state.places) || []
   const silent = places.flatMap(({ host }, rank) => (silenceOf(state, rank, down) === undefined ? [] : [host]))
   if (silent.length === 0) return ''
-  // One place is in its own column.
+  // A single host is already named in the column ON.
   const which = new Set(places.map(({ host }) => host)).size === 1 ? '' : `${foldedPlaces(silent)}: `
   return `, ${which}no answer`
 }

@@ -144,7 +144,7 @@ export type JobState =
   | ({ readonly kind: 'queued'; readonly notBeforeMs?: number; readonly last?: string } & Waited)
   /** `pending`: it was handed to its engine, which has not started it. */
   | ({ readonly kind: 'starting' | 'pending' | 'running' } & Active)
-  /** `cause`: the bundle end that caused it, if one did. `failed`: the bundle that caused it; if its command failed, it may not have ended yet. */
+  /** `cause`: the end of the bundle that caused it, if one did. `failed`: that bundle; it may not have ended yet if its command failed. */
   | ({
       readonly kind: 'ending'
       readonly stop: StopReason | undefined
@@ -156,7 +156,7 @@ export type JobState =
     } & Active)
   | ({ readonly kind: FinalKind; readonly endedMs: number; readonly reason?: string } & Fallen & Partial<Active>)
 
-/** `failed`: the bundle of which Muster learned first that it failed; undefined: none did before it was stopped, or an earlier version ended it. */
+/** `failed`: the bundle whose failure Muster saw first. Undefined: none failed before the stop, or an earlier version ended the job. */
 type Fallen = { readonly failed?: number }
 
 export type FinalKind = 'done' | 'failed' | 'timed-out' | 'lost' | 'cancelled'
@@ -497,9 +497,9 @@ const SIGNALLED = [130, 137, 143]
 export const isSignalled = (code: number): boolean => SIGNALLED.includes(code)
 
 /**
- * The ranks of a job that failed, were lost or were stopped, and its bundles where they are the ranks or the launcher failed. Of
- * bundles without a launcher, the one of which Muster learned first is the first one: it had not been stopped, whatever its exit code.
- * What a launcher started may have ended before its bundle told it.
+ * Ranks and launchers that failed, were lost or were stopped. Without a launcher, each bundle is a rank, and the one whose failure
+ * Muster saw first failed first, whatever its exit code: nothing had stopped it. With a launcher, ranks may end before their bundle
+ * tells Muster, so this order proves nothing.
  */
 export function failuresOf(
   spec: JobSpec,
@@ -530,7 +530,7 @@ export function failuresOf(
       isLauncher: launch?.ranks !== undefined,
       isFirst: fallen === index && (launch === undefined || end.kind === 'gone'),
     }
-    // When it ended is not known.
+    // Muster does not know when it ended.
     if (end.kind === 'gone') return STOPPED.has(end.reason) ? failed : [...failed, { ...own, text: end.reason }]
     if (end.kind !== 'exit' || end.code === 0) return failed
     const exit = {

@@ -138,7 +138,7 @@ class_of() {
 }`
 }
 
-/** Somebody may still read what ended a moment ago, and a job that has just started is not among those to keep yet. */
+/** Younger files stay: somebody may still read them, and `kept` does not yet have a job that has just started. */
 const LEAST_MINUTES = 1
 const MINUTES_A_DAY = 1440
 /** After its rename, a directory is removed by another host only if the first one must have been cut off. */

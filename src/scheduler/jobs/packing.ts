@@ -24,7 +24,7 @@ export type PackedHost = {
   readonly jobs: readonly number[]
   readonly holdings: readonly Holding[]
   readonly unknown?: Unknown
-  /** By hosts.yaml, where the host says that it has only these devices. */
+  /** How many GPUs hosts.yaml declares, if the host has only `devices`. */
   readonly gpusDeclared?: number
   /** Milli-GPU that are free where no core is, so that no job can use them. */
   readonly strandedMilli: number

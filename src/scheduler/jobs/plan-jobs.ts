@@ -90,8 +90,8 @@ export function runningOf(job: Job, placements: readonly Placement[], nowS: numb
 }
 
 /**
- * A cluster with the active jobs in their places. A host that cannot hold them any more gets nothing new, but a job that has GPUs
- * which are not offered any more is only in the way of others by what else it holds.
+ * A cluster with the active jobs in their places. A host that can no longer hold its jobs gets no new ones. A GPU that is no longer
+ * offered does not count here: its job takes up only what else it holds.
  */
 export function occupy(hosts: readonly HostCapacity[], active: readonly Job[]) {
   const cluster = new Cluster(hosts)

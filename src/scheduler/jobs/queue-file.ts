@@ -46,8 +46,8 @@ export class QueueFile implements Disposable {
   #stored: { readonly facts: string; readonly witness: Witness } | undefined
 
   /**
-   * `busyMs`: how long a call waits for another program that writes. `isFrozen`: reads it without a lock and without writing
-   * anything beside it; only for a file that has no log, and that no other program is writing.
+   * `busyMs`: how long a call waits for another program that writes. `isFrozen`: reads the file without a lock, and
+   * writes nothing beside it; only for a file without a log that no other program writes.
    * @throws MusterError 'configuration' when the file is not ours, is damaged, or was written by a newer version. Nothing is written then.
    */
   constructor(path: string, busyMs = BUSY_MS, isFrozen = false) {
@@ -94,7 +94,7 @@ export class QueueFile implements Disposable {
     this.#opened[Symbol.dispose]()
   }
 
-  /** The file was moved or deleted, so what is written to it is lost, or replaced, so what was read from it is old. */
+  /** The file was moved, deleted or replaced: what is written to it would be lost, and what was read from it may be old. */
   get isAway(): boolean {
     if (this.#isMoved) return true
     try {

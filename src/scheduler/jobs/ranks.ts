@@ -16,7 +16,7 @@ import { type Failure, rankFailures } from '../launch/verdict.ts'
 import { type BundleState, failuresOf, hasBegun, isSignalled, type Job, namesOf } from './job.ts'
 import { bundleKey, isOfAttempt, parseBundleKey } from './orders.ts'
 
-/** `lost`: ended without an exit code. `stopped`: ended because Muster or the launcher ended it, with an exit code or without. */
+/** `lost`: it ended without an exit code. `stopped`: Muster or the launcher ended it. */
 export type RankState = 'waiting' | 'running' | 'done' | 'failed' | 'lost' | 'stopped'
 
 export type RankRow = {
@@ -128,7 +128,7 @@ function withClaims(rows: readonly RankRow[]): readonly RankRow[] {
   })
 }
 
-/** Those that failed or were lost, in the order of their likelihood to be the cause; if none did, those that were stopped. */
+/** Ranks that failed or were lost, the likely cause first. If there are none, ranks that were stopped. */
 export function failedRanks({ spec, state }: Job, rows: readonly RankRow[]): readonly RankRow[] {
   if (!('places' in state)) return []
   const byKey = new Map(rows.map((row) => [keyOf(row), row]))
@@ -148,11 +148,11 @@ const keyOf = ({ title, bundle }: Place): string => `${bundle} ${title}`
 type Judge = {
   /** `code`: undefined if it ended without one. */
   of(place: Place, code: number | undefined): { readonly state: RankState; readonly text?: string }
-  /** What became of ranks that told no end: their launcher ended before them if it was lost, or failed first. */
+  /** The state of ranks that told no end: `lost` if their launcher was lost or failed first, since it ended before them; else `stopped`. */
   ofSilent(bundle: number): 'lost' | 'stopped'
 }
 
-/** The rank that failed first had not been stopped, though its exit code may be that of a signal. */
+/** The rank that failed first was not stopped, even if its exit code is that of a signal. */
 function judgeOf({ spec, state }: Job): Judge {
   const failures = 'places' in state ? failuresOf(spec, state) : []
   const [first] = 'failed' in state && state.failed !== undefined ? rankFailures(failures) : []
@@ -161,7 +161,7 @@ function judgeOf({ spec, state }: Job): Judge {
     of(place, code) {
       if (code === 0) return { state: 'done' }
       const failure = byKey.get(keyOf(place))
-      // Of an earlier restart than that of the others, or stopped without an exit code.
+      // It belongs to an earlier restart, or was stopped without an exit code.
       if (failure === undefined) return { state: code === undefined || isSignalled(code) ? 'stopped' : 'failed' }
       const { isStopped, text } = failure
       const state = code === undefined ? 'lost' : isStopped && failure !== first ? 'stopped' : 'failed'

@@ -208,8 +208,8 @@ export class JobStore implements Disposable {
   }
 
   /**
-   * The latest first: about so many of the latest, of the last to end and of the last to fail, and besides what runs and as many that wait first. `isCut`:
-   * there are older ones. `also`: one that is there in any case.
+   * Submissions, the latest first: all that run, and about `limit` each of the latest, the last to end, the last to fail and the next to
+   * start. `also`: a submission that is always included. `isCut`: older ones are left out.
    */
   groups(limit: number, also?: number): { readonly groups: readonly JobGroup[]; readonly isCut: boolean } {
     const families = specFamilies(this.file)

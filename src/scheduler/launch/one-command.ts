@@ -4,7 +4,7 @@
  */
 import type { Launcher } from './launcher.ts'
 
-/** `text`: without blanks around it. `variable`: `NAME=VALUE` for one that the line sets for its command. */
+/** `text`: the command, without blanks around it. `variable`: a variable that the line sets for its command, as `NAME=VALUE`. */
 type OneCommand =
   | { readonly isOne: true; readonly text: string }
   | { readonly isOne: false; readonly why: string; readonly variable?: string }
@@ -28,9 +28,9 @@ export function commandFor({ name, inserts }: Pick<Launcher, 'name' | 'inserts'>
 const RESERVED =
   /^(?:!|\{|\}|\[\[|case|coproc|do|done|elif|else|esac|fi|for|function|if|in|select|then|time|until|while)$/
 const ASSIGNMENT = /^([A-Za-z_]\w*)\+?=/
-/** Its value is the same outside the shell of the host. */
+/** An assignment whose value no shell changes. */
 const PLAIN_ASSIGNMENT = /^\w+=[\w.,:/@%+-]{0,200}$/
-/** Messages show no value that may be a secret. */
+/** The value of such a variable may be a secret, so messages do not show it. */
 const SECRET_NAME = /key|token|secret|pass|credential|auth/i
 const REDIRECTION = /^\d*(?:>\||>>|>&|<>|<&|[<>])/
 const OPERATOR = /^(?:&&|\|\||;;|\d*<<|[;&|()])/

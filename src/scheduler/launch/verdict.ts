@@ -5,7 +5,7 @@ export type Failure = {
   readonly title: string
   readonly bundle: number
   readonly host: string
-  /** Undefined: it was lost; `text` says how. */
+  /** Undefined: the rank was lost; `text` says how. */
   readonly code?: number
   readonly endedMs?: number | undefined
   /** By how much `endedMs` may be wrong, beside the other hosts. */
@@ -13,9 +13,9 @@ export type Failure = {
   readonly text?: string | undefined
   /** A launcher ends because its ranks do. */
   readonly isLauncher: boolean
-  /** Known from the order in which Muster learned of the ends, whatever the clocks of hosts and words say. */
+  /** Muster saw this failure first. That counts more than the clocks of hosts and what ranks printed. */
   readonly isFirst?: boolean
-  /** Ended by a signal as those do that are stopped; without `isFirst`, only the order says whether it was. */
+  /** It ended by a signal, so it was probably stopped. If it failed first, it was not. */
   readonly isStopped?: boolean
 }
 

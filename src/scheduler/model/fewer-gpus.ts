@@ -5,14 +5,14 @@ import type { HostCapacity } from './resources.ts'
 
 type Counts = Pick<HostCapacity, 'name' | 'gpusDeclared'> & { readonly gpus?: readonly unknown[] }
 
-/** `has 1 GPU, not the 11 that hosts.yaml declares`; undefined: no fewer are known. */
+/** `has 1 GPU, not the 11 that hosts.yaml declares`; undefined: the host has no fewer, or cannot tell. */
 export function fewerGpus({ gpus = [], gpusDeclared }: Omit<Counts, 'name'>): string | undefined {
   return gpusDeclared === undefined
     ? undefined
     : `has ${counted(gpus.length, 'GPU')}, not the ${gpusDeclared} that hosts.yaml declares`
 }
 
-/** A line for each set of hosts that are alike. */
+/** One line for all hosts with the same numbers. */
 export function fewerGpusLines(hosts: readonly Counts[]): readonly string[] {
   const byText = Map.groupBy(hosts, fewerGpus)
   return [...byText].flatMap(([text, own]) =>

@@ -13,7 +13,7 @@ export function milliOf(amount: number, rounding: 'up' | 'down'): number {
   return rounding === 'up' ? Math.ceil(milli) : Math.floor(milli)
 }
 
-/** For GPUs that a person asks for, a sentence where they cannot be given. A share is not rounded up: three thirds fit on a GPU. */
+/** The GPUs that a person asks for, or why that is not possible. A share is never rounded up, so that three thirds fit on one GPU. */
 export function gpusAsked(amount: number): Pick<ResourceRequest, 'gpuCount' | 'gpuMilli'> | string {
   if (amount > 1 && !Number.isInteger(amount)) return 'more than one GPU must be a whole number'
   const [less, more] = [milliOf(amount, 'down'), milliOf(amount, 'up')]
@@ -34,7 +34,7 @@ export type HostCapacity = {
   readonly memoryBytes: number
   /** The model of each GPU in device order; `''`: unknown. */
   readonly gpus?: readonly string[]
-  /** By hosts.yaml, where the host says that it has only those in `gpus`. */
+  /** How many GPUs hosts.yaml declares, if the host has only those in `gpus`. */
   readonly gpusDeclared?: number | undefined
   readonly custom?: Readonly<Record<string, CustomCapacity>>
   readonly labels?: Readonly<Record<string, string>>

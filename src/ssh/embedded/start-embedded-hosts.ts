@@ -180,7 +180,7 @@ function environmentOf(name: string, user: string, path: string, home: HostHome)
     ENV: join(home.directory, '.shrc'),
     BASH_SILENCE_DEPRECATION_WARNING: '1',
     MUSTER_HOST_KEYS: home.hostKeyFile,
-    // The GPUs of this machine are not those that are declared.
+    // Embedded hosts do not have the GPUs of this machine.
     MUSTER_HARDWARE: home.directory,
   }
 }

@@ -261,7 +261,7 @@ export class BringUpPage implements Page {
 
   #move(by: number): void {
     const hosts = this.#shown
-    // The row is selected again when the filter is cleared.
+    // Keeps the cursor, so that its row is selected again when the filter is cleared.
     if (hosts.length === 0) return
     const at = hosts.indexOf(this.#view.cursor.host ?? '')
     const host = nearest(hosts, at + by)

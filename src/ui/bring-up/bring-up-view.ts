@@ -49,7 +49,7 @@ export type SideKind = 'details' | 'plan' | 'steps'
 export type BringUpView = {
   /** Undefined: not read yet. */
   readonly columns?: readonly AreaColumn[] | undefined
-  /** What messages call the file that they were read from; printable. */
+  /** The name of the file that they were read from, for messages; printable. */
   readonly file: string
   /** Why they cannot be read; printable. */
   readonly trouble?: string | undefined
@@ -340,7 +340,7 @@ export type ChangeResult = {
 
 /** Uses only the connections of the shells, and asks no questions. */
 export interface BringUpPort {
-  /** What messages call the hosts.yaml that was read; printable. */
+  /** The name of the hosts.yaml that was read, for messages; printable. */
   readonly file: string
   /** All areas, in the order of bring-up; rejects when hosts.yaml cannot be read. */
   areas(): Promise<readonly AreaColumn[]>

@@ -54,7 +54,7 @@ type Layout = {
   readonly errors: string[]
   /** Those that fit. */
   readonly body: readonly BodyLine[]
-  /** The rows below it. */
+  /** The rows of keys below the body. */
   readonly keys: readonly (readonly KeyHint[])[]
 }
 

@@ -202,7 +202,7 @@ export class ConsoleApp implements PageContext, Disposable {
   /** The order of all hosts, closed ones included. */
   readonly #places: Set<string>
   #noticeTimer: Disposable | undefined
-  /** The line of the Log for the last notice that was too long. */
+  /** The entry that was added to the Log for the last notice that was too long. */
   #loggedNotice: LogEntry | undefined
   #clockTimer: Disposable | undefined
   #arranged: { readonly state: ConsoleState; readonly arrangement: Arrangement } | undefined
@@ -516,8 +516,8 @@ export class ConsoleApp implements PageContext, Disposable {
   }
 
   /**
-   * For a text that is not sent at once: it is meant for these hosts, with the shells that they have now. `live`: those of them; the
-   * others, and receivers that joined since, get nothing of it.
+   * For a text that is sent later: only the `named` hosts may get it, in the shells that they have now. When it is sent, `live` are the
+   * hosts that still have the same shell; `skipped` are the others, and receivers that joined meanwhile.
    */
   addressees(
     named: readonly string[],
@@ -536,8 +536,8 @@ export class ConsoleApp implements PageContext, Disposable {
   }
 
   /**
-   * What stands before its cursor asks for: a password, also from the row above an empty one, or something else that no line editor
-   * reads, which may be one.
+   * Whether the text before the host's cursor asks for a password, or for something that may be one, as no line editor reads the
+   * answer. If that text is empty, the row above may ask for a password.
    */
   asks(host: string): 'password' | 'something' | undefined {
     const screen = this.views.screen(host)
@@ -633,7 +633,7 @@ export class ConsoleApp implements PageContext, Disposable {
     if (isInLog) this.#logNotice({ atMs, host: '', text, tone })
   }
 
-  /** Many notices are logged by those that show them, before or after. */
+  /** Many callers log the text of their notice themselves, before or after. The Log must not have it twice. */
   #logNotice(entry: LogEntry): void {
     if (this.state.log.at(-1)?.text === entry.text) return
     this.#addToLog(entry)

@@ -134,7 +134,7 @@ export class Questions implements CredentialDialog, HostKeyReviewer {
   #onWarning: ((message: string) => void) | undefined
   #onHidden: ((answer: string) => void) | undefined
 
-  /** Questions that came before the console was open are asked now. `onHidden`: gets each answer that was typed hidden. */
+  /** Questions that came before the console was open are asked now. `onHidden` gets each answer that was not shown while it was typed. */
   bind(dialogs: Dialogs, onWarning: (message: string) => void, onHidden: (answer: string) => void): void {
     this.#onWarning = onWarning
     this.#onHidden = onHidden

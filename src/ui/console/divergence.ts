@@ -122,7 +122,7 @@ function areAlike(one: Words, other: Words): boolean {
   return common >= from.first.size * SAME_PROGRAM
 }
 
-/** Outside the largest group. `hasTie`: another group is as large. */
+/** `names`: the hosts outside the largest group. `hasTie`: another group is as large. */
 type Diverged = { readonly names: ReadonlySet<string>; readonly hasTie: boolean }
 
 /** Hosts that are still logging in do not count. */
@@ -166,7 +166,7 @@ export type DivergenceOptions = {
   readonly clock: Clock
   readonly state: () => ConsoleState
   readonly screen: (host: string) => ShownScreen | undefined
-  /** `hasTie`: they are outside the first of several groups that are equally large. */
+  /** `hasTie`: no group is the largest, and the hosts are outside the first of the equally large ones. */
   onDiverged(hosts: readonly string[], hasTie: boolean): void
   /** Screens were compared. */
   onChecked?(): void

@@ -400,10 +400,10 @@ function noticePart({ text, tone, isInLog = false }: Notice, theme: Theme, room:
   return { text: ` ${shown} `, colour: toneColour(theme, tone), isBold: tone !== 'info' }
 }
 
-/** Beside a notice. */
+/** Columns beside a notice. */
 const BESIDE_NOTICE = 4
 
-/** For the text of a notice. */
+/** Columns for the text of a notice. */
 export const noticeColumns = ({ columns }: Pick<ConsoleState, 'columns'>): number => columns - BESIDE_NOTICE - 2
 
 /** The notice and its place, on the lower frame of the panes, where it covers no key. A dialog has it in the footer. */

@@ -56,7 +56,7 @@ export class LateShells {
   readonly #openMs = new Map<string, readonly number[]>()
   /** Hosts whose connection was lost before they showed anything of so many last lines. */
   readonly #lostLines = new Map<string, number>()
-  /** How many shells of a host have ended or been opened. */
+  /** How often a shell of the host has ended or begun to open. */
   readonly #changes = new Map<string, number>()
   /** Something was typed after the last key that ends a line. */
   #isLineOpen = false
@@ -92,7 +92,7 @@ export class LateShells {
     this.check()
   }
 
-  /** Whether a host still has the shell that it has now. */
+  /** Returns a function that tells later whether a host still has the shell that it has now. */
   remember(hosts: readonly string[]): (host: string) => boolean {
     const known = new Map(hosts.map((host) => [host, this.#changeOf(host)]))
     return (host) => known.get(host) === this.#changeOf(host)

@@ -256,7 +256,7 @@ const NEW_PASTE: Draft = { text: '', isComposed: false }
 
 const isOneLine = (text: string): boolean => /^[^\r\n]*(?:\r\n?|\n)?$/.test(text)
 
-/** Text to review: `given`, or kept from the last time. Where a host asks for a password, the kept text is only shown when asked for. */
+/** Shows a text to review: `given`, or the last one that was kept. A kept text stays closed while a host asks for a password. */
 export function openPaste(app: ConsoleApp, given?: Draft): void {
   const receiving = liveReceivers(app.state)
   // Without any, the notice after sending says why.
@@ -266,7 +266,7 @@ export function openPaste(app: ConsoleApp, given?: Draft): void {
   const others = app.drafts.filter((kept) => kept !== draft)
   /** In place of the draft. */
   const kept = (text: string): readonly Draft[] => (text === '' ? [] : [{ ...draft, text }])
-  // What is kept was typed before the question.
+  // A kept text was typed before the question, so it does not answer it.
   const isSecret = !app.drafts.includes(draft) && mayBeSecret(app, hosts, draft)
   app.openDialog(
     pasteDialog({

@@ -1,13 +1,13 @@
-/** What runs in the shells of hosts: asked while a question is open that would end it. */
+/** What runs in the shells of hosts. The hosts are asked while a dialog is open whose answer would end it. */
 import { clip } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
 import { isLive } from '../state/console-state.ts'
 import type { ConsoleApp } from './console-app.ts'
 
-/** Hosts that have not answered after this time count as idle if their screens show a prompt. Until then they are asked. */
+/** After this time, a host that has not answered counts as idle if its screen shows a prompt. */
 const ANSWER_MS = 3000
-/** Of the dialog that shows `lines`. */
+/** The width of the dialog that shows `lines`. */
 export const PROGRAMS_WIDTH = 76
 const NAMES_WIDTH = 24
 
@@ -19,7 +19,7 @@ export class ShellPrograms implements Disposable {
   readonly #timer: Disposable | undefined
   #isAsking: boolean
 
-  /** Of those hosts that have a shell. `onAnswer`: all have answered, or have had the time to; then once for each late answer. */
+  /** Asks the hosts that have a shell. `onAnswer` is called when all have answered or the time is over, then for each late answer. */
   constructor(app: ConsoleApp, hosts: readonly string[], onAnswer: () => void) {
     const { shellPrograms } = app.ports
     this.#app = app
@@ -53,12 +53,12 @@ export class ShellPrograms implements Disposable {
     return this.#isAsking
   }
 
-  /** Where something runs, or may run. */
+  /** Hosts where something runs, or may run. */
   get hosts(): readonly string[] {
     return [...new Set([...this.#running.flatMap(([, on]) => on), ...this.#unknown])]
   }
 
-  /** A program a line, with its hosts. */
+  /** One line for each program, with its hosts. */
   get lines(): readonly DialogLine[] {
     return [
       ...this.#running.map(([program, on]) => programLine(program, on)),
@@ -101,7 +101,7 @@ export function programLine(text: string, on: readonly string[]): DialogLine {
 const lineIfAny = (text: string, on: readonly string[], tone: 'warning' | 'muted'): DialogLine[] =>
   on.length === 0 ? [] : [{ ...programLine(text, on), tone }]
 
-/** Those that have room, and how many do not. */
+/** The lines that fit, and how many do not. */
 export const fewLines = (lines: readonly DialogLine[], most: number): readonly DialogLine[] =>
   lines.length <= most
     ? lines

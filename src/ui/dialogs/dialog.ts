@@ -30,7 +30,7 @@ export type DialogView = {
   readonly lines: readonly DialogLine[]
   /** Keys of the moment: `Enter send`, `Esc discard`. */
   readonly keys: readonly (readonly [key: string, does: string])[]
-  /** They may take a second row, which its lines leave free. */
+  /** The keys may take a second row; `lines` leave room for it. */
   readonly wrapsKeys?: boolean
   readonly tone?: 'plain' | 'danger'
   readonly width?: number

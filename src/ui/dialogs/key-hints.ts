@@ -9,7 +9,7 @@ type Hints = readonly KeyHint[]
 
 const MOST_ROWS = 2
 
-/** Two rows only where the dialog has room for them and one would leave out words. */
+/** Takes two rows only if the dialog has room for them and one row would leave out words. */
 export function keyRows(
   { keys, wrapsKeys = false }: Pick<DialogView, 'keys' | 'wrapsKeys'>,
   width: number,
@@ -34,7 +34,7 @@ function wrapped(hints: Hints, width: number): readonly Hints[] {
   return rows.map(spaced)
 }
 
-/** Whole hints, and always the last one, which closes the dialog. Where no other one has room, they are keys without words. */
+/** As many whole hints as fit, always with the last one, which closes the dialog. If no other hint fits, the keys without words. */
 function oneRow(keys: DialogView['keys'], width: number): Hints {
   const hints = keys.map(hintOf)
   const bare = keys.map(([key]): KeyHint => ({ text: key, press: key }))

@@ -86,9 +86,9 @@ function rowStarts(line: string, columns: number): readonly number[] {
 }
 
 const DIALOG_COLUMNS = 100
-/** Of the dialog: its margins, frame, title and blank lines. */
+/** Rows of the dialog that are not text or keys: its margins, frame, title and blank lines. */
 const BESIDE_ROWS = 7
-/** From here on its keys may take a second row. */
+/** On a screen with so many rows, its keys may take a second row. */
 const WRAPPING_ROWS = 18
 const AS_PASTE: DialogLine = { text: 'Sent as a paste: most shells run it only after your Enter.', tone: 'muted' }
 const AS_TYPED = '(no bracketed paste): a shell runs each line at once'

@@ -172,7 +172,7 @@ export const commandLineOf = (status: Pick<QueueStatus, 'command'> | undefined, 
 export const noScheduler = (status: Pick<QueueStatus, 'command'> | undefined): string =>
   `no scheduler running: ${commandLineOf(status, 'job work')}`
 
-/** What needs a new scheduler, with the command that starts it, and shorter; empty: nothing does. */
+/** Why a scheduler has to be started: with the command that starts it, then shorter. Empty: there is no need. */
 export function schedulerAlerts(status: Pick<QueueStatus, 'driver' | 'changed' | 'command'>): readonly string[] {
   const { driver, changed } = status
   if (driver === undefined) return [noScheduler(status), 'no scheduler running']
@@ -320,7 +320,7 @@ export interface JobsPort {
    * hosts.yaml or the queue cannot be read.
    */
   read(shown?: number): Promise<QueueStatus | undefined>
-  /** Where a gang would go now; `away`: to none of these hosts. */
+  /** Where a gang would go now. `away`: hosts that get nothing. */
   tryOut(whatIf: WhatIf, away: readonly string[]): Promise<TryOut>
   details(id: number): Promise<JobDetails | undefined>
   /** All jobs submitted together with it, and their metrics. */

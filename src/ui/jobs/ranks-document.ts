@@ -346,7 +346,7 @@ function titleText({ job, hosts, count }: RankPicture, nowMs: number): string {
   return [
     `${id} ${spec.name}`,
     ...(spec.launch === undefined ? [] : [spec.launch.kind]),
-    // Between two attempts it has none.
+    // Between two attempts, a job has no ranks.
     ...(count === 0 ? [] : [`${counted(count, 'rank')} on ${counted(hosts.size, 'host')}`]),
     `attempt ${attempt}`,
     `${state.kind}${ran}`,

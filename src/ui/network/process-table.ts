@@ -105,7 +105,7 @@ export function processTable(
   { view, pid, columns, theme, head }: ProcessTableContext,
 ): RowDocument {
   const shown = columnsOf(last)
-  // Each cell begins with a blank: that of the first one is the place of the mark.
+  // Each cell begins with a blank. In the first cell, the mark of the selected row takes its place.
   const cell = ({ title, width, isWide }: ProcessColumn, text: string, room: number) =>
     isWide === true
       ? ` ${clip(text, room - 1)}`

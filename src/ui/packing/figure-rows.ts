@@ -56,7 +56,7 @@ export function figureRows(
   ]
   const alerts = schedulerAlerts(status)
   const scheduler = { text: `  scheduler: ${printable(driver ?? '')}`, style: mutedStyle(theme) }
-  // The end of the row is cut where there is no room: what needs an action comes first there.
+  // Where there is too little room, the end of the row is cut, so what needs an action comes first.
   const summaries: readonly Row[] =
     alerts.length === 0
       ? [[...jobs, scheduler]]

@@ -198,7 +198,7 @@ export function downHosts(status: QueueStatus, { hosts }: Pick<ConsoleState, 'ho
   return Object.fromEntries(down)
 }
 
-/** A host that is being connected is away until it answers. `reported`: by the last scheduler, where the console does not connect it. */
+/** A host is away until its connection is ready. `reported`: by the last scheduler, for hosts that the console does not connect. */
 function awayReason(session: SessionState | undefined, reported: string | undefined): string | undefined {
   if (session === undefined || session.kind === 'idle' || session.kind === 'closed') return reported
   if (session.kind === 'ready') return undefined

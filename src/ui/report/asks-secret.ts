@@ -1,7 +1,7 @@
 /** What asks for a password, and what is a prompt instead. Pure. */
 import { ASCII } from '../../base/text-width.ts'
 
-/** As login, sudo, su and the like ask for it in their translations. */
+/** Words for a password in the translations of login, sudo, su and the like. */
 const PASSWORD = [
   'pa(?:ss|ß)(?:wor[dt]|[ -]?phrase|[ -]?code|wd)|passord|pasvorto|pasahitza',
   'kennwort|wachtwoord|adgangskode|kodeord|l[öo]senord|salasana|jelsz[óo]|has[łl]o|heslo|heslá|geslo|lozink[au]|zaporka',
@@ -41,10 +41,10 @@ function asRead(text: string): string {
   return Array.from(plain, (character) => LOOKALIKES.get(character) ?? character).join('')
 }
 
-/** `Overwrite? `, `Overwrite [y/N] `, `Choose (1-3)`. A prompt may end in a directory, too: `m1 [~] `, `[root@m1 src] `. */
+/** Matches `Overwrite? `, `Overwrite [y/N] ` and `Choose (1-3)`, but not the prompts `m1 [~] ` and `[root@m1 src] `. */
 const ASKS = /(?:[:?：？]|\p{L} ?[([][\p{L}\p{N}][\p{L}\p{N} ,./|-]{0,40}[)\]])\s*$/u
 
-/** For anything: of a program without a line editor. */
+/** Whether a program without a line editor asks for anything. */
 export const asksSomething = (before: string): boolean => ASKS.test(before)
 
 export const asksSecret = (...before: readonly string[]): boolean =>

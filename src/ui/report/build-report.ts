@@ -62,7 +62,7 @@ const KEYWORDS: ReadonlySet<string> = new Set(
 )
 /** What ends a word for a shell: it may print each part of a password that landed at its prompt. */
 const SHELL_BREAKS = /[\s;&|!()<>{}[\]$"'`\\*?~#=,:^]+/
-/** After these it may join a part to other text, also of another line. */
+/** Where a line has one of these, a shell may join its parts to other text, also of another line. */
 const SHELL_JOINS = /[!{}[\]$"'`\\*?^]/
 /** From the beginning and from the end of an answer. */
 const HALF_LINES = 200
@@ -73,9 +73,9 @@ const CLEARS = /\x1b\[H\x1b\[[0-3]?J(?:\x1b\[3J)?/g
 const READS_LINE = /\x1b\[\?2004h(?:(?!\x1b\[\?2004[hl])[\s\S]){0,1024}\x1b\[\?2004l/g
 /** Colours, titles and the like. */
 const CONTROLS = /\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x1f]/g
-/** How zsh begins a prompt: it ends a row that has no line feed. */
+/** How zsh begins a prompt: first it ends a row of output that has no line feed. */
 const ZSH_ENDS_ROW = /(?:\x1b\[[\d;]*m){1,4}[%#](?:\x1b\[[\d;]*m){1,4} +\r \r/g
-/** How zsh draws a prompt, also again. */
+/** How zsh draws a prompt, for the first time or again. */
 const ZSH_DRAWS = /\r(?:\x1b\[\d*A){0,6}(?:\x1b\[[\d;]*m){1,4}\x1b\[J/g
 const MODES = /\x1b\[\?([\d;]*)h/g
 const FULL_SCREEN: ReadonlySet<string> = new Set(['47', '1047', '1049'])
@@ -142,7 +142,7 @@ const isWordOf = (word: string, lines: readonly string[]): boolean =>
 
 type Hide = (text: string) => string
 
-/** What line editors of other hosts made of a line that one host did not echo: their shells may print that. */
+/** A line that one host did not echo, as line editors of other hosts changed it: their shells may print that text. */
 function editedSecrets(entry: SessionEntry, promptOf: (host: string) => string | undefined): readonly string[] {
   if (entry.kind !== 'typed' || hidersOf(entry).length === 0) return []
   return [...entry.parts].flatMap(([host, part]) => {
@@ -166,7 +166,7 @@ const beside =
   (text) =>
     text.split(HIDDEN).map(hide).join(HIDDEN)
 
-/** A row that has such a piece anywhere is hidden whole: its other text may be the rest of the password. */
+/** Hides the whole row if it contains one of the pieces: its other text may be the rest of the password. */
 const hidingRows =
   (pieces: readonly string[], hide: Hide): Hide =>
   (text) => {
@@ -193,7 +193,7 @@ const isSecret = (entry: TypedEntry, secrets: ReadonlySet<string>): boolean =>
     typed.lines.some(({ text }) => text.length >= SHORTEST_SECRET && secrets.has(text)),
   )
 
-/** Passwords that a host took for a line. Where a host never echoes anything, these would be all commands. */
+/** Passwords that a shell took for a command. A host that never echoes anything does not count: all of its commands would be passwords. */
 function passwordsAtShells(
   entries: readonly SessionEntry[],
   secrets: ReadonlySet<string>,
@@ -217,7 +217,7 @@ function passwordsAtShells(
 const wordsOf = (lines: readonly string[]): readonly string[] =>
   [...new Set(lines.flatMap((text) => text.split(SHELL_BREAKS)))].filter((word) => word.length >= SHORTEST_SECRET)
 
-/** In a line of several words, a plain word may be one of a command, which many rows have. */
+/** Plain words of a line of several words are left out: they may belong to a command, and many rows may contain them. */
 const piecesOf = (text: string): readonly string[] =>
   wordsOf([text]).filter((word) => !text.includes(' ') || !/^\p{L}\p{Ll}*$/u.test(word))
 
@@ -512,7 +512,7 @@ function zshPromptAt(text: string): number | undefined {
   return begin && text.length - end.length + begin.index
 }
 
-/** Without prompts of zsh at which Enter alone was typed. */
+/** Leaves out prompts of zsh at which only Enter was typed. */
 const withoutZshEmptyLines = (text: string): string =>
   text.split(EMPTY_LINE).reduce((above, below) => {
     const at = zshPromptAt(above)
@@ -533,7 +533,7 @@ function withoutEmptyLines(text: string, { promptRows, before, after = before }:
   })
 }
 
-/** A line editor lists what a line may be completed to below it, and draws the line again below that. */
+/** Leaves out lists of completions: a line editor prints them below the line, and draws the line again below the list. */
 function withoutLists({ lines, edited }: ReturnType<typeof shownOf>, prompt: string): readonly string[] {
   if (prompt.trim() === '') return lines
   const at = lines.slice(0, edited).findLastIndex((line) => line.startsWith(prompt.trimEnd()))
@@ -542,7 +542,7 @@ function withoutLists({ lines, edited }: ReturnType<typeof shownOf>, prompt: str
 
 const linesOf = (bytes: Buffer, part: HostPart): readonly string[] => shownOf(bytes, part).lines
 
-/** As the host's terminal showed it. `edited`: how many of the lines there were at the end of a line that keys have edited. */
+/** Output as the host's terminal showed it. `edited`: how many lines there were when a line that keys have edited ended. */
 function shownOf(bytes: Buffer, part: HostPart): { readonly lines: readonly string[]; readonly edited: number } {
   const { columns, typed } = part
   const text = withoutEmptyLines(withoutZshEmptyLines(bytes.toString('latin1')), part)

@@ -2,8 +2,8 @@
 import { ASCII, segmenter, textWidth } from '../../base/text-width.ts'
 
 /**
- * The first place of `text` in `shown`, from its first character to behind its last one. Where a wide character does not fit into the
- * last column, readline fills it with a blank, which is none of the line.
+ * The first place of `text` in `shown`; `end` is behind its last character. If a wide character does not fit into the last column,
+ * readline puts a blank there, which is not part of the line.
  */
 export function findEcho(text: string, shown: string): { readonly at: number; readonly end: number } | undefined {
   const at = shown.indexOf(text)

@@ -69,7 +69,7 @@ export class HostPart {
   hasBegun = false
   /** The host has printed something since Enter. */
   hasAnswered = false
-  /** Its line editor has begun to read since Enter: any program may say so. */
+  /** Since Enter, the host has printed that a line editor reads. Any program may print this. */
   hasEditor = false
   /** The host has printed a line feed since the first key. */
   hasRows = false
@@ -302,7 +302,7 @@ export class SessionLog {
     return new Set([...this.#secrets, ...asked, ...ended].filter((text) => text !== ''))
   }
 
-  /** An answer to a question of a server, which any host may print. */
+  /** Hides an answer to a question of a server, because any host may print it. */
   noteSecret(text: string): void {
     if (text !== '') this.#keepSecret(text)
   }

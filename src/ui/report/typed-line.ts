@@ -16,7 +16,7 @@ export type TypedState =
   | 'hidden'
   /** A line editor has it, and has shown other lines of its paste, or its beginning before a change of size: it is no password. */
   | 'unseen'
-  /** The host has not answered, although a shell reads there. */
+  /** Undecided: the host has printed nothing and may only be late, or Enter was not typed and the text is too short for a password. */
   | 'silent'
 
 type TypedLine = {
@@ -54,7 +54,7 @@ type Line = {
   settled: string | undefined
   /** Where the echo was found. */
   row: number
-  /** A row that has just ended held its echo: it counts if it still stands after what the host printed with it. */
+  /** A finished row that shows the line. It counts as its echo if it still stands after this piece of output. */
   due: { readonly row: number; readonly text: string } | undefined
   /** Some of it was echoed before Enter. */
   wasSeen: boolean
@@ -96,7 +96,7 @@ const ECHO_MS = 1500
 
 /** Shown for a password instead of its characters. */
 const IS_MASK = /^([^\p{L}\p{N}])\1*$/u
-/** The same, where the last character is shown for a moment. */
+/** The same, but the last character may be shown for a moment. */
 const IS_MASKED = /^(?:(.)\1+|[^\p{L}\p{N}]{2,}).?$/u
 /** Shown of a line before its end; a program that hides what is typed may show one character for a moment. */
 const SHORTEST_BEGINNING = 2
@@ -124,7 +124,7 @@ export class TypedLines {
   readonly #lines: Line[] = [newLine()]
   /** The host asks for what must not be shown. */
   readonly asksSecret: boolean
-  /** The host has not answered the lines before it either, which a shell reads. */
+  /** Whether the host has not answered the lines before this one either, and a shell reads them. */
   isBehind: () => boolean = () => false
   /** The cursor was after a prompt or a question: the echo comes before the first line feed. */
   readonly #isAtPrompt: boolean
@@ -207,7 +207,10 @@ export class TypedLines {
     return this.#isJoined
   }
 
-  /** Where the host prints nothing, it is late, and no program has read it without echo: a shell reads, with its line editor if it has one. */
+  /**
+   * Whether silence only means that the host is late: a shell reads the line (with its line editor, if it has one), so no program can
+   * have read it without echo.
+   */
   get mayBeLate(): boolean {
     return this.#isEditing || (this.#isShell && this.#shellPrompt === '') || this.isBehind()
   }
@@ -230,7 +233,7 @@ export class TypedLines {
     return this.lines[0]?.state === 'echoed'
   }
 
-  /** What was typed without echo; also as a line editor on another host takes it where Esc came first. */
+  /** What was typed without echo, and what line editors of other hosts may make of it: after Esc, the first key is a command. */
   get hidden(): readonly string[] {
     const hidden = this.lines.filter(({ state }) => state === 'hidden')
     return hidden.flatMap(({ text, shown, pieces, isEdited }) =>
@@ -249,7 +252,7 @@ export class TypedLines {
       else {
         const shown = raw.trimEnd()
         const mayAnswer = index === 0 || this.asksSecret || isAsked
-        // Shorter ones would hide half of the report.
+        // Shorter pieces would hide half of the report.
         const pieces = line.pieces.map((piece) => piece.trim()).filter((piece) => piece.length >= SHORTEST_SECRET)
         lines.push({ text: text.trim(), shown, pieces, blanks, state: this.#stateOf(line, index), isEdited, mayAnswer })
         blanks = 0
@@ -488,7 +491,7 @@ export class TypedLines {
     }
   }
 
-  /** What a program has printed and erased at once, nobody has seen. */
+  /** A row is an echo only if it still stands after this piece of output. Nobody saw a row that was printed and erased in one piece. */
   #settle(screen: EchoScreen): void {
     for (const line of this.#lines) {
       if (line.due === undefined) continue

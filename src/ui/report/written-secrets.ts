@@ -1,7 +1,6 @@
 /**
- * Passwords as programs print them again: quoted by shells (`set`, `declare`, `printf %q`, `ls`), in JSON, HTML, URLs and base64. Of
- * a row and of each password, quotes and what escapes are left out, and codes of characters are read, before one is searched in the
- * other. Pure.
+ * Finds passwords as programs print them: quoted for a shell (`set`, `declare`, `printf %q`, `ls`), as JSON, HTML, a URL or base64.
+ * Before a row is searched for a password, quotes and escapes are removed from both, and codes are replaced by their characters. Pure.
  */
 import { SHORTEST_SECRET } from './asks-secret.ts'
 
@@ -12,16 +11,16 @@ const CODES =
 const BYTE = /%([0-9A-Fa-f]{2})|\\([0-3][0-7]{2})|\\x([0-9A-Fa-f]{2})/g
 const UNIT = /u([0-9A-Fa-f]{4})/g
 const NAMES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
-/** A shorter text may be found in other words. */
+/** The base64 form of a shorter text may be part of other words. */
 const LEAST_BASE64_BYTES = 6
 const BASE64_START = /[\w+/]{0,2}$/
 const BASE64_END = /^[\w+/]{0,4}={0,2}/
 
 type Secret = {
   readonly text: string
-  /** Without quotes, as it is and with its own codes read: those that are long enough. */
+  /** Its forms without quotes, with its codes and with their characters, if they are long enough. */
   readonly bare: readonly string[]
-  /** Where little but quotes is in it: with any quotes that a shell may put there. */
+  /** For a text that is little but quotes: matches it with any quotes that a shell may add. */
   readonly quoted: RegExp | undefined
   readonly base64: readonly string[]
 }
@@ -39,7 +38,7 @@ export class WrittenSecrets {
       })
   }
 
-  /** The row with `mark` in place of each of them. */
+  /** Returns the row with `mark` in place of each password. */
   hide(row: string, mark: string): string {
     return row
       .split(mark)
@@ -80,17 +79,17 @@ export class WrittenSecrets {
   }
 }
 
-/** Where it stands; an empty one nowhere. */
+/** All places of `text` in `row`; none for an empty text. */
 function placesOf(text: string, row: string): number[] {
   const places: number[] = []
   for (let at = text === '' ? -1 : row.indexOf(text); at >= 0; at = row.indexOf(text, at + text.length)) places.push(at)
   return places
 }
 
-/** In forms of the web, + is a blank. */
+/** Without quotes. `+` becomes a blank, as in forms on the web. */
 const bareOf = (text: string): string => text.replace(QUOTES, '').replaceAll('+', ' ')
 
-/** Quotes of a shell and quotes of the text are no others: the pattern is read in one way only. */
+/** A run of quotes is one part of the pattern, which can then match in one way only and stays fast. */
 function quotedForm(text: string): RegExp {
   const parts = text.match(/['"$\\]+|[^'"$\\]/gu) ?? []
   const source = parts.map((part) => (/^['"$\\]/.test(part) ? `['"$\\\\]{1,${8 * part.length}}` : literal(part)))
@@ -99,7 +98,7 @@ function quotedForm(text: string): RegExp {
 
 const literal = (text: string): string => `\\u{${text.codePointAt(0)?.toString(16)}}`
 
-/** Behind other text, whose length is any: the characters that hold nothing but bits of it. */
+/** The base64 characters that depend on `text` alone, for each of the three ways in which text before it may shift it. */
 function base64Of(text: string): readonly string[] {
   const bytes = Buffer.from(text)
   if (bytes.length < LEAST_BASE64_BYTES) return []
@@ -109,7 +108,7 @@ function base64Of(text: string): readonly string[] {
   })
 }
 
-/** A row without quotes, its codes read; `places`: where each character stands in it. */
+/** A row without quotes, with characters in place of codes. `places`: where each character comes from in the row. */
 function read(row: string): { readonly text: string; readonly places: readonly { from: number; to: number }[] } {
   let text = ''
   const places: { from: number; to: number }[] = []

@@ -65,7 +65,7 @@ export function rowsPane({
   if (table !== undefined && table.view.filter.text !== '' && left === 0) shown.push(noMatch(table, theme))
   const range = ` ${first + 1}–${first + count} of ${document.length} `
   const isFiltered = table !== undefined && (table.view.filter.text !== '' || table.view.isTyping)
-  // A column may have no title, or no room.
+  // The head shows no mark if the sorted column has no title or no room; the title of the pane names it then.
   const isMarked = document.head.some((row) => hasSortMark(clipRow(row, rect.width - 2)))
   const order = isMarked ? '' : (table?.order ?? '')
   const isNarrow = isFiltered && rect.width < textWidth(title + order + range) + FILTER_COLUMNS
@@ -146,7 +146,7 @@ export function wrapRows(text: string, columns: number, indent: string, style: S
 
 export const rowWidth = (row: Row): number => row.reduce((sum, { text }) => sum + textWidth(text), 0)
 
-/** Of versions of a row, the first one that fits, else the last one. */
+/** The first version of a row that fits, else the last one. */
 export const firstFitting = (rows: readonly Row[], columns: number): Row =>
   rows.find((row) => rowWidth(row) <= columns) ?? rows.at(-1) ?? []
 

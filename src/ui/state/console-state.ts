@@ -168,7 +168,7 @@ export type ConsoleState = FileTabsState & {
   readonly lostInput: 'line' | 'program' | undefined
   /** Receivers that differ from most: another program, another prompt, no shell. */
   readonly diverged: readonly string[]
-  /** No group of receivers is the largest: these differ from the first of the largest ones. */
+  /** No group of receivers is the largest: `diverged` are outside the first of the equally large ones. */
   readonly hasTie: boolean
   readonly mode: Mode
   /** A run or a copy beside the shells. */
@@ -324,7 +324,7 @@ export const outsideMajority = (equalGroups: readonly (readonly string[])[]): Re
 
 export type Different = {
   readonly names: readonly string[]
-  /** Those from which they differ, if these are no more than another group. */
+  /** The hosts from which they differ, if another group is as large as theirs. */
   readonly tiedWith: readonly string[]
 }
 
