@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config'
 
-/** They have modules of their own in place of some that all load. */
+/** These tests replace modules that the others load, too. */
 const ALONE = [
   'test/unit/cli/console/console-ray.test.ts',
   'test/unit/terminal/xterm-internals.test.ts',

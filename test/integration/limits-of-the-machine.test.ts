@@ -154,7 +154,7 @@ describe('the program on a machine with limits', () => {
         expect(JSON.parse(line)).toMatchObject({ cores: expect.any(Number) })
     })
 
-    it('the queue can be read, and takes no job', async () => {
+    it('the queue can be read, but a job cannot be submitted', async () => {
       const submit = '"$@" --hosts "$HOME/ssh2.yaml" job submit --name fit -- true'
       const { code, stdout, stderr } = await withRoomFor(
         400,

@@ -1,4 +1,4 @@
-/** For property tests that do not say how many random cases they try. */
+/** Sets how many random cases a property test tries if it does not say so itself. */
 import fc from 'fast-check'
 import { randomRuns } from './random-runs.ts'
 

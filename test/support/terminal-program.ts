@@ -34,7 +34,7 @@ export function startOnTerminal([file = '', ...args]: readonly string[], environ
   )
   return {
     pid: pty.pid,
-    /** What it printed is drawn here; nothing on it is answered unless `onReply` is set. */
+    /** Draws what the program printed. It answers no questions unless `onReply` is set. */
     screen,
     resize(columns: number, rows: number) {
       screen.resize(columns, rows)

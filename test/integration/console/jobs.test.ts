@@ -81,7 +81,7 @@ describe.skipIf(!canRun)('the Jobs and Packing tabs', () => {
 
   it('show what jobs hold on each host, and return the keys to the shells', async () => {
     await console.key('4')
-    // The command that starts it has the path of hosts.yaml, and no room.
+    // The command that starts one has the path of hosts.yaml, so it does not fit.
     await console.expectScreen(/1 running, 0 waiting +no scheduler running +║[\s\S]*m1[\s\S]*m2/)
     await console.leader('1')
     await console.expectMode('shells')

@@ -1,4 +1,4 @@
-/** Files of hosts at a size that takes seconds. */
+/** hosts.yaml files that are so large that reading them takes seconds. */
 import { expect, test } from 'vitest'
 import { readInventory } from '../../support/hosts-yaml.ts'
 

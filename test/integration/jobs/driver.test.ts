@@ -262,7 +262,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     expect([kinds(ids), lines('devices')]).toEqual([new Array(4).fill('done'), new Array(4).fill('0')])
     const expected = HOSTS.map(({ name }) => ({ name, gpus: [''], gpusDeclared: 2 }))
     expect(store.report()?.hosts).toMatchObject(expected)
-    // The next scheduler knows it of a host that does not answer.
+    // The next scheduler still knows this number for a host that does not answer.
     down.add('b')
     submit(spec('true'))
     await drive()

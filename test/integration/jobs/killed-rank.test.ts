@@ -1,4 +1,4 @@
-/** A rank that is really killed is the one that failed, wherever one looks; on hosts that are this machine. */
+/** Every view names a rank that was really killed as the one that failed. All hosts are this machine. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ const pidOf = (rank: number) => Number(readFileSync(join(directory, `pid.${rank}
 const parentOf = (pid: number) =>
   Number(/\) \S (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1] ?? expect.unreachable())
 
-/** A gang of three, one of whose ranks is killed while it runs; the job after its end. */
+/** Runs a gang of three, kills one of its ranks, and returns the job after its end. */
 async function killed(kill: (pid: number) => void, rank: number): Promise<Job> {
   for (const each of HOSTS.keys()) rmSync(join(directory, `pid.${each}`), { force: true })
   const command = 'echo I am $RANK; echo $$ >pid.new.$RANK; mv pid.new.$RANK pid.$RANK; exec sleep 1000'

@@ -1,4 +1,4 @@
-/** Whether a host can make its key for the mesh, asked by the real script in a home of its own. */
+/** The real script that says whether a host can make its key for the mesh, run in its own home directory. */
 import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ afterEach(() => {
   rmSync(home, { recursive: true })
 })
 
-/** With an ssh-keygen that is not called, as there is no key. */
+/** ssh-keygen is only a stand-in: there is no key, so the script does not call it. */
 function keyFact() {
   const script = `fact() { ${trustFacts.key.script}\n}\nfact`
   const { stdout } = spawnSync('sh', ['-c', script], { env: { HOME: home, PATH: `${home}/bin:${process.env.PATH}` } })
@@ -30,12 +30,12 @@ it('can make a key with or without ~/.ssh', () => {
   expect(keyFact()).toEqual({ kind: 'none' })
 })
 
-it('can make none where ~/.ssh is a file', () => {
+it('cannot make a key if ~/.ssh is a file', () => {
   writeFileSync(join(home, '.ssh'), '')
   expect(keyFact()).toEqual({ kind: 'none', obstacle: '~/.ssh is not a directory' })
 })
 
-it.skipIf(process.getuid?.() === 0)('can make none where it may not write', () => {
+it.skipIf(process.getuid?.() === 0)('cannot make a key if a directory is not writable', () => {
   chmodSync(home, 0o500)
   expect(keyFact()).toEqual({ kind: 'none', obstacle: 'the home directory is not writable' })
   chmodSync(home, 0o700)

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { SessionLog } from '../../../src/ui/report/session-log.ts'
 
-it('drops the oldest lines when many hosts got many, and still hides what was typed into them without echo', () => {
+it('drops the oldest lines when there are too many, and still hides what was typed into them without echo', () => {
   const log = new SessionLog(() => ({ columns: 80, before: 'm$ ', isEditing: false, isFullScreen: false }))
   const hosts = Array.from({ length: 64 }, (_, index) => `m${index}`)
   const run = (line: string, output: string) => {

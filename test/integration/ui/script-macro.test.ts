@@ -70,7 +70,7 @@ it('types nothing once it is cancelled, into no other receivers', async () => {
   ])
 })
 
-it('types nothing into a shell that was opened meanwhile, also where all are new', async () => {
+it('types nothing into a shell that was opened meanwhile, even if all shells are new', async () => {
   const harness = harnessWith('printf %s "of-$MUSTER_HOST"')
   harness.type(`${LEADER}mslow\r`)
   for (const host of HOSTS) {

@@ -1,4 +1,4 @@
-/** The help of launchers, also of one that hosts.yaml names. */
+/** The help of launchers, and of those that hosts.yaml names. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

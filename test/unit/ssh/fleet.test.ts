@@ -520,7 +520,7 @@ describe('connections of a fleet that are lent', () => {
     expect(ends.at(-1)).toEqual(['runs elsewhere', { kind: 'lost', reason: 'the connection was closed' }])
   })
 
-  it('are refused with the reason, also while they are made for the first time or again', async () => {
+  it('are refused with the reason while they are being made, for the first time or again', async () => {
     const { fleet, transport, clock } = fleetOf(['m1'])
     transport.answersAtOnce = false
     const refused = async () =>

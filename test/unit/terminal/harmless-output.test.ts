@@ -91,7 +91,7 @@ describe('output of a program that reads from the terminal', () => {
     ['modes of mouse, focus, paste and keys', '\x1b[?1000h\x1b[?1002;1006h\x1b[?1004h\x1b[?2004h\x1b[?1h\x1b=\x1b>'],
     ['questions that are answered with numbers', '\x1b[c\x1b[0c\x1b[5n\x1b[6n'],
     ['what draws', '\x1b[?1049h\x1b[31m\x1b(0lqk\x1b(B\x1b[2;20r\x1b[4 q'],
-  ])('has %s', (_, text) => {
+  ])('keeps %s', (_, text) => {
     expect(interactive().push(text)).toBe(text)
   })
 
@@ -106,7 +106,7 @@ describe('output of a program that reads from the terminal', () => {
     ],
     ['other modes', '\x1b[?3h\x1b[?1001h\x1b[?1007h\x1b[>4;2m\x1b[>1u\x1b[?1000s\x1b[?1000r'],
     ['other tabulators', '\x1b[3g\x1b[g\x1bH\x88'],
-  ])('has nothing of %s', (_, text) => {
+  ])('drops %s', (_, text) => {
     expect(interactive().push(`before${text}after`)).toBe('beforeafter')
   })
 
@@ -130,13 +130,13 @@ describe('output of a program that reads from the terminal', () => {
     expect(output.restore()).toBe('')
   })
 
-  it('resets what is on in place of a full reset', () => {
+  it('undoes what is on instead of a full reset', () => {
     const output = interactive()
     expect(output.push('\x1b[?1000h\x1bc')).toBe('\x1b[?1000h\x1b[?1000l\x1b[!p\x1b[H\x1b[2J')
     expect(output.restore()).toBe('')
   })
 
-  it('is the same however it was cut, with the same questions, and restores every mode', () => {
+  it('is the same wherever it was cut, and restores every mode', () => {
     const begin = fc.constantFrom('\x1b', '\x1b[', '\x1b[?', '\x9b?', '\x1b]52;', '\x1bP', '\x1bk', '\x88')
     const more = fc.constantFrom(
       '1',

@@ -785,7 +785,7 @@ test('show says that the hosts of a job are no longer in hosts.yaml, not that it
   )
 })
 
-test('list says whose jobs are told of no more', async () => {
+test('list says which jobs have hosts that do not answer', async () => {
   await job(['submit', '--bundles', '2', '--', 'true'])
   using store = openStore()
   const lease = store.lease.take('test', 1000, 10_000)
@@ -798,9 +798,9 @@ test('list says whose jobs are told of no more', async () => {
   expect(await onTerminal()).toMatch(/^1 +starting, there: no answer +- /m)
   const { output } = await job(['list'])
   expect(output).toMatch(/\n1 starting; scheduler: test\nthere: no route \\x1b\n$/)
-  // Programs read it.
+  // In a pipe, a program reads the state, which stays one word.
   expect(output).toContain('\n1\tstarting\t-')
-  // What is known of hosts is old.
+  // Without a scheduler, the report about hosts is old.
   store.lease.give(lease)
   expect(await onTerminal()).toMatch(/^1 +starting +- /m)
 })
@@ -854,7 +854,7 @@ test('submit says which hosts have changed in hosts.yaml since the scheduler sta
   )
 })
 
-test('pack, show and submit say where hosts.yaml declares more GPUs than the host has, with a scheduler or without', async () => {
+test('pack, show and submit say which hosts have fewer GPUs than declared, with a scheduler or without', async () => {
   const declare = (gpu: number) =>
     writeFileSync(
       join(directory, 'hosts.yaml'),

@@ -1,4 +1,4 @@
-/** `muster k8s exec` on a terminal: programs of a pod work there, and nothing of a kubectl that lies stays on it. */
+/** `muster k8s exec` on a terminal: programs in a pod work there, and a kubectl that lies leaves nothing on it. */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ const AS_BEFORE: TerminalModes = {
   isCursorHidden: false,
 }
 const SWITCHED_ON = String.raw`\033[?1049h\033[?1002;1006h\033[?1004h\033[?2004h\033[?1h\033=\033[?25l\033[31m`
-/** The clipboard, a title, an image, a question for a setting, answerback, reports of the title and of the size. */
+/** Sets the clipboard and titles, draws an image, asks for a setting, for answerback, and for the title and the size of the window. */
 const ACTS = String.raw`\033]52;c;UFdO\007\033]0;PWN\007\033kPWN\033\\\033_GPWN\033\\\033P$qm\033\\\005\033[21t\033[18t\233\067t\033[>4;2m`
 
 describe.skipIf(!requirement('sshd', 'ssh', 'ssh-keygen'))('muster k8s exec on a terminal', () => {
@@ -42,7 +42,7 @@ esac
     writeFileSync(join(bin, 'kubectl'), kubectl)
     chmodSync(join(bin, 'kubectl'), 0o755)
     sshd = await startOpenSshServer({ config: [`SetEnv PATH=${bin}:${process.env.PATH} HOME=${directory}`] })
-    // ssh reads the configuration of the account, wherever HOME is.
+    // Without -F, ssh would read the configuration of the account, even if HOME is another directory.
     writeFileSync(join(directory, 'ssh_config'), `UserKnownHostsFile ${sshd.knownHosts}\n`)
     const ssh = `#!/bin/sh\nexec ${findProgram('ssh')} -F ${join(directory, 'ssh_config')} "$@"\n`
     writeFileSync(join(bin, 'ssh'), ssh, { mode: 0o755 })
@@ -107,7 +107,7 @@ until stty size | grep '20 100'; do head -c 1; done; stty sane; echo bye`,
       terminal.type('\x03\x1aq')
       await terminal.shows(/keys {2}03 1a 71\./)
       terminal.resize(100, 20)
-      // Keys may overtake the size.
+      // Keys may arrive before the new size.
       await waitUntil(() => {
         terminal.type('x')
         return terminal.text().includes('20 100')

@@ -323,7 +323,7 @@ describe('earlier results', () => {
     ])
   })
 
-  it.each(['away', 'no-address'] as const)('name a host that was not measured, as on their day: %s', (cause) => {
+  it.each(['away', 'no-address'] as const)('name a host that was not measured, as they did then: %s', (cause) => {
     const reason = 'none in 10.0.0.0/24'
     const away = failed(cause, `m3: ${reason}`)
     const report = mesh(

@@ -1,4 +1,4 @@
-/** Which rank of a job failed first, and what the others were: from the order in which Muster learned of their ends. */
+/** Which rank of a job failed first, and the states of the others: from the order in which Muster saw their ends. */
 import { describe, expect, it } from 'vitest'
 import {
   type BundleState,
@@ -29,7 +29,7 @@ const told = (bundle: number, code: number, endedMs: number, said = {}): JobEven
 })
 const cancel: JobEvent = { kind: 'stop', reason: 'cancelled' }
 
-/** A gang of three that runs, and what happens to it. */
+/** A running gang of three, after `events`. */
 function lifeOf(spec: Partial<JobSpec>, ...events: readonly JobEvent[]): Job {
   const begun = PLACES.map((_, rank) => seen(rank, { kind: 'begun', beganMs: 1000 }))
   return [{ kind: 'placed', places: PLACES } as const, ...begun, ...events].reduce<Job>(
@@ -61,7 +61,7 @@ describe('in a gang without a launcher, the first rank to end without being stop
     expect(failedOf(job)).toEqual([1])
   })
 
-  it('was lost when its process vanished, and is named', () => {
+  it('is lost if its process vanished, and is named', () => {
     const job = lifeOf({}, seen(2, vanished), seen(0, exit(143)), seen(1, vanished))
     expect(statesOf(job)).toEqual(['stopped 143', 'stopped', 'lost'])
     expect(ranksOf(job)[2]?.text).toBe(ENDED_SILENTLY)
@@ -70,21 +70,21 @@ describe('in a gang without a launcher, the first rank to end without being stop
     expect(reasonOf(job)).toBe(`rank 2 on m3 failed first: ${ENDED_SILENTLY}`)
   })
 
-  it('is named with an ordinary exit code as well, before one that failed because of it', () => {
+  it('is named before one that failed because of it, also with an ordinary exit code', () => {
     const job = lifeOf({}, seen(2, exit(9)), seen(0, exit(1, 1500)), seen(1, exit(143, 1500)))
     expect(statesOf(job)).toEqual(['failed 1', 'stopped 143', 'failed 9'])
     expect(failedOf(job)).toEqual([2, 0])
     expect(reasonOf(job)).toBe('rank 2 on m3 failed first: exit 9, 0.5 s before the others')
   })
 
-  it('says what its host says of it', () => {
+  it('has the reason that its host gives', () => {
     const end: BundleState = { kind: 'ended', end: { kind: 'exit', code: 9, isUnwritten: true } }
     expect(reasonOf(lifeOf({}, seen(1, end), seen(0, exit(143)), seen(2, exit(143))))).toBe(
       'rank 1 on m2 failed first: exit 9: the disk was full, so output may be missing',
     )
   })
 
-  it('is none when the job was stopped', () => {
+  it('does not exist if the job was stopped before', () => {
     const job = lifeOf({}, cancel, seen(1, exit(137)), seen(0, exit(143)), seen(2, vanished))
     expect(statesOf(job)).toEqual(['stopped 143', 'stopped 137', 'stopped'])
     const silent: JobEvent = { kind: 'refused', reason: 'it looks stuck' }
@@ -93,20 +93,20 @@ describe('in a gang without a launcher, the first rank to end without being stop
     expect(reasonOf(stuck)).toBe('it looks stuck')
   })
 
-  it('is still the one when the job is cancelled after it', () => {
+  it('stays the first if the job is cancelled after it', () => {
     const job = lifeOf({}, seen(1, exit(137)), cancel, seen(0, exit(143)), seen(2, exit(143)))
     expect(job.state.kind).toBe('cancelled')
     expect(statesOf(job)).toEqual(['stopped 143', 'failed 137', 'stopped 143'])
   })
 
-  it('is beside one that the kernel ended for its memory', () => {
+  it('is shown together with one that the kernel killed for its memory', () => {
     const end: BundleState = { kind: 'ended', end: { kind: 'exit', code: 137, isOutOfMemory: true } }
     const job = lifeOf({}, seen(1, exit(3)), seen(0, end), seen(2, exit(143)))
     expect(statesOf(job)).toEqual(['failed 137', 'failed 3', 'stopped 143'])
     expect(ranksOf(job)[0]?.text).toMatch(/^killed by the kernel/)
   })
 
-  it('is not known of a job that an earlier version ended', () => {
+  it('is unknown for a job that an earlier version ended', () => {
     const { state, ...rest } = lifeOf({}, seen(1, exit(137)), seen(0, exit(143)), seen(2, exit(143)))
     if (!isFinal(state)) throw new Error(state.kind)
     const { failed: _, ...old } = state
@@ -115,7 +115,7 @@ describe('in a gang without a launcher, the first rank to end without being stop
 })
 
 describe('with a launcher', () => {
-  it('the rank that failed first is the one that is named, although it was killed', () => {
+  it('the rank that failed first is named, even if it was killed', () => {
     const ends = [told(2, 137, 5000), told(0, 143, 5400, { failed: '137' }), told(1, 143, 5400)]
     const job = lifeOf({ launch: MPI }, ...ends, seen(0, exit(137, 4500)), seen(1, exit(143, 4500)), seen(2, exit(0)))
     expect(reasonOf(job)).toBe('rank 2 on m3 failed first: exit 137 (SIGKILL), 0.4 s before the others')
@@ -123,7 +123,7 @@ describe('with a launcher', () => {
     expect(failedOf(job)).toEqual([2])
   })
 
-  it('a rank that told no end was lost if its launcher failed first, and else stopped', () => {
+  it('a rank that told no end is lost if its launcher failed first, and stopped otherwise', () => {
     const ends = [told(0, 143, 5400), told(1, 143, 5400)]
     const launcher = [seen(2, exit(137, 4000)), seen(0, exit(143, 5000)), seen(1, exit(143, 5000))]
     const job = lifeOf({ launch: MPI }, ...ends, ...launcher)
@@ -141,7 +141,7 @@ describe('with a launcher', () => {
     expect(failedOf(other)).toEqual([1])
   })
 
-  it('a rank whose whole bundle vanished was lost', () => {
+  it('a rank is lost if its whole bundle vanished', () => {
     const job = lifeOf({ launch: MPI }, told(0, 143, 5400), seen(2, vanished), seen(0, exit(143)), seen(1, exit(143)))
     expect(job.state.kind).toBe('lost')
     expect(reasonOf(job)).toBe(`the mpi launcher on m3 failed first: ${ENDED_SILENTLY}`)

@@ -20,7 +20,7 @@ test('tests the disk of a host before starts, after trouble, and otherwise every
   expect(wantsFacts({ ...record, factsMs: undefined }, [], true, NOW_MS)).toBe(true)
 })
 
-test('offers no more GPUs than the host has, and those that are declared where it does not know', () => {
+test('offers no more GPUs than the host has, or those that are declared if the host cannot tell', () => {
   const record = newHostRecord({ ...spec, gpuCount: 11 }, {} as HostLine, new HostClock())
   const offered = (gpus?: number) => {
     const facts = gpus === undefined ? { cores: 8, memoryBytes: 1 } : { cores: 8, memoryBytes: 1, gpus }

@@ -50,11 +50,11 @@ describe('on a host that has fewer GPUs than are declared', () => {
       ...{ nowMs: 1_000_000, isPreempting: false },
     }).events.map(({ id, event }) => [id, event.kind === 'placed' && event.places])
 
-  test('only those that it has are given to jobs', () => {
+  test('jobs get only the GPUs that it has', () => {
     expect(placedBeside([])).toEqual([[7, [{ host: 'a', devices: [0] }]]])
   })
 
-  test('jobs that have others already keep them, and hold up no job that needs none of these', () => {
+  test('jobs keep other GPUs that they already have, and do not block jobs that do not need these', () => {
     expect(placedBeside([heldBy(1, 5)])).toEqual([[7, [{ host: 'a', devices: [0] }]]])
     expect(placedBeside([heldBy(1, 0, 5)])).toEqual([])
   })

@@ -282,7 +282,7 @@ describe('the queue on disk', () => {
     expect(store.groups(1, spec).groups.map(({ first }) => first)).toEqual([4, 2, 1])
   })
 
-  test('lists the last to fail, however many ended after them', () => {
+  test('lists the last jobs that failed, however many ended after them', () => {
     using store = open()
     store.submitAll(
       Array.from({ length: 6 }, () => submission({})),

@@ -19,12 +19,12 @@ const row = (command: readonly string[], first?: readonly string[]) =>
 it.each([
   ['A=1 train.py', '--env A=1'],
   ['A=/data/x.csv,y train.py', '--env A=/data/x.csv,y'],
-  // What the shell of the host would expand, quote or add is another value outside of it.
+  // The shell of the host would change these values, so --env would pass another one.
   ['A=$HOME/x train.py', '--env A=VALUE'],
   ['A="b c" train.py', '--env A=VALUE'],
   ['A=~/x train.py', '--env A=VALUE'],
   ['PATH+=:/opt train.py', '--env PATH=VALUE'],
-  // May be a secret.
+  // These values may be secrets.
   ['WANDB_API_KEY=0123abcd train.py', '--env WANDB_API_KEY=VALUE'],
   ['HF_TOKEN=hf_x train.py', '--env HF_TOKEN=VALUE'],
   ['PGPASSWORD=x train.py', '--env PGPASSWORD=VALUE'],

@@ -73,13 +73,13 @@ describe('the first failure of a job', () => {
     expect(formatFirstFailure([rank(0, 500, GLOO), ended, lost])).toMatch(/^rank 0 on m1/)
   })
 
-  it('is the one of which Muster learned first where that is known, whatever clocks, codes and words say', () => {
+  it('is the one that Muster saw first, whatever clocks, exit codes and messages say', () => {
     const killed = rank(1, 500, GLOO, { code: 143, isFirst: true })
     const others = [rank(0, 500, undefined, { code: 143, isStopped: true }), rank(2, 0, BAD)]
     expect(formatFirstFailure([...others, killed])).toBe(`rank 1 on m2 failed first: exit 143 (SIGTERM): ${GLOO}`)
   })
 
-  it('is one that was lost, although it has no exit code and no time', () => {
+  it('may be a lost rank, which has no exit code and no time', () => {
     const { code: _, endedMs: __, ...lost } = rank(2, 0, 'the host rebooted')
     expect(formatFirstFailure([rank(0, 0, undefined, { code: 143 }), lost])).toBe(
       'rank 2 on m3 failed first: the host rebooted',

@@ -51,7 +51,7 @@ describe('where hosts have fewer GPUs than hosts.yaml declares', () => {
   })
   const FEWER = 'has 1 GPU, not the 11 that hosts.yaml declares'
 
-  it('says so of a job that GPUs are missing for, whether or not they are in use', () => {
+  it('says so if a job lacks GPUs, whether or not those that are there are in use', () => {
     expect(whyNotGang(cluster, gang(1, 2))).toEqual({
       isImpossible: true,
       lines: ['Too large for these hosts, even when they are idle.', `m[1-2]: needs 2 GPUs; ${FEWER}`],
@@ -62,7 +62,7 @@ describe('where hosts have fewer GPUs than hosts.yaml declares', () => {
     expect(whyNotGang(busy, gang(1, 1))?.lines).toContain(`m[1-2]: needs 1 idle GPU, 0 of 1 idle; ${FEWER}`)
   })
 
-  it('says nothing of it to a job that something else is missing for', () => {
+  it('does not say so if a job lacks something else', () => {
     const cores = { cpuMilli: 10_000, memoryBytes: 0, gpuCount: 1, gpuMilli: 1000 }
     expect(whyNotGang(cluster, { ...gang(0, 0), bundles: [cores] })?.lines.join()).not.toContain('declares')
   })

@@ -759,7 +759,7 @@ describe('the Bring-up tab', () => {
     expect(port.last.order).toMatchObject({ hosts: ['m2'] })
   })
 
-  it('keeps the selected row when a filter that matches nothing is cleared, and marks or opens no hidden one', async () => {
+  it('keeps the selected row while a filter matches nothing, and neither marks nor opens it then', async () => {
     const { type, text } = await openTab()
     type('j/xyzzy\r')
     type(' \r')

@@ -374,7 +374,7 @@ describe('selecting some of the receivers alone', () => {
 describe('a notice that is too long for the screen', () => {
   const long = `cannot reload hosts.yaml: ${'because '.repeat(12)}of this`
 
-  test.each([80, 120])('is in the Log, whole and once, and says so, in %i columns', (columns) => {
+  test.each([80, 120])('ends with (Log), and the Log has all of it once, in %i columns', (columns) => {
     const harness = createConsoleHarness({ size: { columns, rows: 24 } })
     const { console } = harness
     const logged = () => console.state.log.map(({ text }) => text).filter((text) => text !== 'connected')
@@ -384,7 +384,7 @@ describe('a notice that is too long for the screen', () => {
     expect(said(harness)).toMatch(/^ cannot reload hosts\.yaml: .*… \(Log\) $/)
     expect(said(harness).length).toBeLessThanOrEqual(columns - 4)
     expect(logged()).toEqual([long])
-    // One that says it itself, after the notice or before.
+    // Code that logs the same text itself, after the notice or before it.
     console.log('m1', long, 'warning')
     expect(console.state.log.slice(-1)).toMatchObject([{ host: 'm1', text: long }])
     expect(logged()).toEqual([long])
@@ -466,7 +466,7 @@ describe('pastes', () => {
     }
   }
 
-  test('go to no new shell, also where all hosts have one, and keep the text then', () => {
+  test('go to no new shell, and keep the text if all hosts have a new one', () => {
     const harness = createConsoleHarness()
     harness.type(paste('one\ntwo'))
     reconnect(harness, ['m1', 'm2', 'm3', 'm4'])
@@ -562,7 +562,7 @@ describe('pastes', () => {
     expect(dialog(harness)?.title).toBe('Compose for 4 hosts: m[1-4]')
   })
 
-  test('leave a kept text alone where a host asks for a password, and show it when asked to', async () => {
+  test('do not open a kept text while a host asks for a password, and show it with Ctrl-o', async () => {
     const harness = createConsoleHarness()
     harness.type(`${paste('one\ntwo')}\x1b`)
     await harness.print('m1', 'Password: ')
@@ -708,7 +708,7 @@ describe('pastes', () => {
       'Esc close, keep text',
     ])
     for (const text of texts) expect(text.length).toBeLessThanOrEqual(rect.width - 2)
-    // Nothing of the text has lost its place to them.
+    // The keys take no row from the text.
     expect(body.map(({ text }) => text)).toEqual(mode.dialog.lines.map(({ text }) => text))
     expect(rect.row + rect.height).toBeLessThan(rows)
     const last = rect.row + rect.height - 2

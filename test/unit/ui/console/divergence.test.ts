@@ -212,7 +212,7 @@ describe('the hosts that differ', () => {
     expect(harness.console.state.diverged).toEqual([])
   })
 
-  it('are those outside the first of two equal groups, which the notice says', async () => {
+  it('are those outside the first of two equally large groups, and the notice says so', async () => {
     const harness = await atPrompts()
     const said = () => harness.console.state.notice?.text
     for (const host of HOSTS.slice(3)) await harness.print(host, VIM)

@@ -879,7 +879,7 @@ describe('the Jobs tab', () => {
     expect(order()).toEqual([6, 5, 1])
   })
 
-  it('names the column that it is sorted by where the list does not show that one', async () => {
+  it('names the column that it is sorted by if the list does not show that column', async () => {
     const { press, text, titles } = await openTab('5')
     await press('<<')
     expect(text()).not.toContain('ASKS FOR')

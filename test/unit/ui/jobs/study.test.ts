@@ -351,7 +351,7 @@ describe('the page of a study', () => {
     expect(queue.studyChanges).toEqual([])
     await press('y')
     await press('C')
-    // Others may start before the answer.
+    // More trials may start before the user answers.
     const line = { text: 'This cancels all trials that run or wait (1 now); m continues the study.' }
     expect(tab.console.state.mode).toMatchObject({ dialog: { lines: [line] } })
     await press('y')

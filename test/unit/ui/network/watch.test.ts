@@ -182,7 +182,7 @@ describe('the table of watched hosts', () => {
     expect(sorted(hosts, 'GPU').at(-1)?.host).toBe('m4')
   })
 
-  it('names the column that it is sorted by where there is no room for that one', () => {
+  it('names the column that it is sorted by if that column does not fit', () => {
     const title = (sort: string, width: number) => {
       const tables = { hosts: { ...FIRST_TABLE_VIEW, sort }, processes: FIRST_TABLE_VIEW }
       const pane = watchPanes(hosts, FIRST_VIEW, { ...look(width, 24), tables }).at(-1)
@@ -194,7 +194,7 @@ describe('the table of watched hosts', () => {
   })
 })
 
-it('writes invisible characters of names of cards and file systems as escapes', () => {
+it('writes invisible characters in names of cards and file systems as escapes', () => {
   const card = { name: 'eth\u202e0', receivedBytes: 1, sentBytes: 1 }
   const sample = { fullest: { point: '/mnt\u202e/x', used: 0.5 }, cards: [card] }
   const view = { ...FIRST_VIEW, selected: 'm1', isDetailed: true }

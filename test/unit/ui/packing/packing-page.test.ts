@@ -154,7 +154,7 @@ it('knows which hosts are away, and which have come back, while no scheduler run
   await settle()
   expect(screen(harness)).toMatch(/^m1 ─+ m2 connection reset ─+ m3 ─/m)
   expect(screen(harness)).not.toContain('no route')
-  // It has not answered: it is as far away as before, also for a what-if.
+  // A host that is being connected again still counts as away, also in a what-if.
   const again = { kind: 'connecting', attempt: 2, phase: 'name', sinceMs: 0 } as const
   harness.fleet.events.emit({ type: 'session', host: 'm2', state: again })
   harness.clock.advance(1000)

@@ -286,7 +286,7 @@ describe('the picture of the Packing tab', () => {
     expect(textOf(packingPanes(inputOf(statusOf(hostSpecs(3), []), 160, 40)))).not.toContain('fragmentation')
   })
 
-  it('says which hosts have fewer GPUs than are declared, also where a job holds one that is not there', () => {
+  it('says which hosts have fewer GPUs than are declared, even if a job holds one that is not there', () => {
     const hosts = hostSpecs(2, 1).map((host) => ({ ...host, gpusDeclared: 11 }))
     const text = textOf(packingPanes(inputOf(statusOf(hosts, [jobOf(1, runningOn('n1', 5))]), 160, 40)))
     expect(text).toContain('n[1-2]: has 1 GPU, not the 11 that hosts.yaml declares')
@@ -310,7 +310,7 @@ describe('the picture of the Packing tab', () => {
     expect(textOf(packingPanes({ ...input, trouble: 'the file is damaged' }))).toContain('the file is damaged')
   })
 
-  it('says that hosts.yaml has changed also where there is little room beside the figures', () => {
+  it('says that hosts.yaml has changed, even if there is little room beside the figures', () => {
     const second = (jobs: Parameters<typeof statusOf>[1], columns: number) => {
       const status = statusOf(hostSpecs(2), jobs, { changed: 'n[2,7]', down: { n2: 'unreachable' } })
       return textOf(packingPanes(inputOf(status, columns, 24))).split('\n')[1]
@@ -469,7 +469,7 @@ describe('the jobs with their letters', () => {
     const input = inputOf(statusOf(hostSpecs(60, 8), many), columns, rows, { list: 'jobs' })
     const { jobs, lists } = drawPacking(input)
     expect(lists.jobs).toBeGreaterThan(0)
-    // Drawn once per job: every third of them at one size, every ninth at the others.
+    // Each chosen job is drawn once. To save time, only every third is chosen at one size, and every ninth at the others.
     const step = columns === 80 ? 3 : 9
     const chosen = jobs.filter((_, index) => index % step === 0)
     const shown = new Set(

@@ -1558,7 +1558,7 @@ describe('in zsh, which marks its prompt at the end', () => {
       type('\r')
       for (const host of all) await print(host, `\x1b[?2004l\r\r\n${prompt(host)}`)
     }
-    // It draws its prompt again after a change of size.
+    // Zsh draws its prompt again after a change of size.
     for (const host of all) await print(host, `\r\r\x1b[A\x1b[0m\x1b[27m\x1b[24m\x1b[J${drawn(host).split(DRAWS)[1]}`)
     const { markdown } = await report()
     expect(titlesOf(markdown)).toEqual(lines.map(([line]) => `\` ${line} \``))
@@ -1593,7 +1593,7 @@ it('hides what a silent program on one host may have read without echo, although
   expect(markdown).toContain('not shown: m3 did not echo it')
 })
 
-it('hides what was typed hidden into a question of a server, which any host may print', async () => {
+it('hides the hidden answer to a question of a server, which any host may print', async () => {
   const { prompts, run, report, type, console, clock } = harness()
   await prompts()
   const questions = new Questions()
@@ -1619,7 +1619,7 @@ it('hides what was typed hidden into a question of a server, which any host may 
   expect(markdown + html).not.toContain('Quokka77')
 })
 
-it('has the line as it was entered where a line editor listed what it may be completed to', async () => {
+it('shows a line as it was entered, without the completions that a line editor listed', async () => {
   const { prompts, report, type, print } = harness()
   const all = ['m1', 'm2', 'm3']
   await prompts()
@@ -1644,10 +1644,10 @@ it('has the line as it was entered where a line editor listed what it may be com
   expect(markdown).not.toContain('share')
 })
 
-it('knows a line with wide characters that a line editor wraps with a blank', async () => {
+it('recognizes a line with wide characters that a line editor wraps with a blank', async () => {
   const { prompts, report, type, print } = harness({ columns: 80, rows: 24 })
   await prompts()
-  // Panes of 38 columns.
+  // Panes have 38 columns.
   const line = `echo ${'a'.repeat(26)} 日本語`
   const hosts = ['m1', 'm2', 'm3']
   type(`${line}\r`)
@@ -1681,7 +1681,7 @@ it.each([
 
 describe('a password that shells took for a line', () => {
   const others = ['m2', 'm3']
-  /** m1 reads it without echo, the others at their prompts; they print `answer`, and `later` when the next line has been typed. */
+  /** m1 reads the password without echo, the others at their prompts. They print `answer` then, and `later` after the next line. */
   const reportAfter = async (password: string, answer: string, next: string, later: string) => {
     const { prompts, run, report, type, print } = harness()
     await prompts()
@@ -1707,11 +1707,11 @@ describe('a password that shells took for a line', () => {
     ['Kx7!!Qz8mmm', '\x1b[?2004hm2# ', 'history', '    6  Kx7loginQz8mmm\r\n', /Kx7|Qz8/],
     ['Se9cret!1Wor7dy', '\x1b[?2004hm2# ', 'history', '    6  Se9cretloginWor7dy\r\n', /Se9|Wor7/],
     ['my $$Secr3t', '\x1b[?2004hm2# ', 'history', '    6  my 4711Secr3t\r\n', /Secr3t/],
-  ])('is in no row that has a part of it: %s', async (password, answer, next, later, secret) => {
+  ])('is hidden with each row that has a part of it: %s', async (password, answer, next, later, secret) => {
     expect(await reportAfter(password, answer, next, later)).not.toMatch(secret)
   })
 
-  it('is hidden as line editors made it, and in the pieces that were typed', async () => {
+  it('is hidden as line editors changed it, and in the pieces that were typed', async () => {
     const { prompts, run, report, type, print } = harness()
     await prompts()
     type('login\r')
@@ -1736,13 +1736,13 @@ describe('a password that shells took for a line', () => {
     expect(markdown + html).not.toMatch(/olden|Secret7/)
   })
 
-  it('leaves rows with the plain words of a line of several', async () => {
+  it('does not hide rows that have plain words of a line of several words', async () => {
     const text = await reportAfter('check "$HOME" now', '\x1b[?2004hm2# ', 'ls', 'checksums\r\n')
     expect(text).toContain('checksums')
   })
 })
 
-it('hides what a silent program may have read after a question that ends as a prompt, where the shell has a line editor', async () => {
+it('hides what a silent program may have read after a question that ends like a prompt', async () => {
   const { prompts, run, report, type, print } = harness()
   await prompts()
   await run('true', () => '')
@@ -1756,7 +1756,7 @@ it('hides what a silent program may have read after a question that ends as a pr
   expect(markdown + html).not.toContain('zebra88')
 })
 
-it('gives a line its own output where the prompt stands in the row of a question', async () => {
+it('gives each line its own output if the prompt follows a question in the same row', async () => {
   const { prompts, report, type, print } = harness()
   const all = ['m1', 'm2', 'm3']
   await prompts()

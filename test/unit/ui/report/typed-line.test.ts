@@ -193,7 +193,7 @@ describe('what is hidden', () => {
     expect(play('$ ', [['>', 'uptime\r']])).toEqual(['silent: uptime'])
   })
 
-  it('is hidden while a program is silent, with Enter or as long as a password', () => {
+  it('is hidden while a program is silent, if it was entered or is as long as a password', () => {
     expect(play('', [['>', 'hunter2\r']])).toEqual(['hidden: hunter2'])
     expect(play('', [['>', 'hunter2']])).toEqual(['hidden: hunter2'])
     expect(play('', [['>', 'q']])).toEqual(['silent: q'])
@@ -439,7 +439,7 @@ describe('an echo that does not last', () => {
     }
   })
 
-  it('does not count where no question stood before it, and one print has both the row and what erases it', () => {
+  it('does not count without a question before it, if the row is printed and erased at once', () => {
     const erasing = (rows: number) => `\x1b[${rows}A\x1b[J`
     expect(
       play('', [
@@ -457,7 +457,7 @@ describe('an echo that does not last', () => {
     expect(isErased).toEqual([`hidden: ${SECRET}`, 'hidden: hunter33'])
   })
 
-  it('counts where no question stood before it, and much follows or it is erased later', () => {
+  it('counts without a question before it, if much follows or it is erased later', () => {
     const rows = 'row\r\n'.repeat(900)
     expect(
       play('', [

@@ -1,4 +1,4 @@
-/** A password as shells, JSON, HTML, URLs and base64 have it. */
+/** A password in the forms of shells, JSON, HTML, URLs and base64. */
 import { describe, expect, it } from 'vitest'
 import { WrittenSecrets } from '../../../../src/ui/report/written-secrets.ts'
 
@@ -38,7 +38,7 @@ describe('a password', () => {
     expect(hidden(secret, row)).toBe(rest)
   })
 
-  it('is searched quickly in rows that are nearly it', () => {
+  it('is searched for quickly in rows that nearly contain it', () => {
     const secret = `${'$"\'\\'.repeat(16)}x`
     const row = '$"\'\\'.repeat(2000)
     expect(hidden(secret, row)).toBe(row)
