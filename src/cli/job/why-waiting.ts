@@ -153,7 +153,7 @@ function goneHosts({ id, spec }: Job, queue: OpenQueue): string | undefined {
   const wanted = on !== undefined && 'values' in on ? on.values : []
   const known = new Set(hostsOf(queue).map(({ name }) => name))
   if (wanted.length === 0 || wanted.some((name) => known.has(name))) return undefined
-  const words = `it may run only on ${foldHostSet([...wanted])}, no longer in ${fileTitle(queue.inventory)}.`
+  const words = `it may run only on ${foldHostSet([...wanted])}, which ${fileTitle(queue.inventory)} no longer declares.`
   return `${words} Run: ${queue.command(`job edit ${id} --on HOSTS`)}`
 }
 

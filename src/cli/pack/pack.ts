@@ -94,7 +94,8 @@ function showQueue(queue: OpenQueue, { json }: PackOptions, context: CliContext)
   const { downMilli, strandedMilli } = packingFigures(packed, down)
   const waiting = queue.store.counts().get('queued') ?? 0
   const elsewhere = onRemovedHosts(active, packed).map(
-    ({ job, hosts }) => `Job ${job} runs on ${foldHostSet(hosts)}, no longer in ${fileTitle(queue.inventory)}.`,
+    ({ job, hosts }) =>
+      `Job ${job} runs on ${foldHostSet(hosts)}, which ${fileTitle(queue.inventory)} no longer declares.`,
   )
   const here = onHosts.length - elsewhere.length
   const lines = [

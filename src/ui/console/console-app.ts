@@ -528,8 +528,10 @@ export class ConsoleApp implements PageContext, Disposable {
       return {
         live: named.filter(hasItsShell),
         skipped: [
-          ...named.flatMap((host) => (hasItsShell(host) ? [] : [{ host, reason: 'its shell is new, or ended' }])),
-          ...joined.map((host) => ({ host, reason: 'it got no keys when the hosts were named' })),
+          ...named.flatMap((host) =>
+            hasItsShell(host) ? [] : [{ host, reason: 'the shell ended or was opened again' }],
+          ),
+          ...joined.map((host) => ({ host, reason: 'it became a receiver after the dialog opened' })),
         ],
       }
     }

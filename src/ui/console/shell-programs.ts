@@ -67,7 +67,7 @@ export class ShellPrograms implements Disposable {
   }
 
   get pendingLines(): readonly DialogLine[] {
-    return lineIfAny('asking what runs …', this.#pending, 'muted')
+    return lineIfAny('checking what runs …', this.#pending, 'muted')
   }
 
   [Symbol.dispose](): void {

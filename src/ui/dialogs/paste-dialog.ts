@@ -22,7 +22,7 @@ export const PASTE_KEYS = [
   { keys: ['Ctrl-s'], help: 'Send the text to the hosts in the title. Only this key does.' },
   {
     keys: ['Esc'],
-    help: 'Close the review, and keep the text: the command that writes or reviews a text opens it again.',
+    help: 'Close the review and keep the text. To open it again, use the same command.',
   },
   { keys: ['Ctrl-c', 'Ctrl-g'], help: 'Close the review as Esc does.' },
   { keys: ['Enter'], help: 'Begin a new line.' },

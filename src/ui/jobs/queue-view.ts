@@ -178,7 +178,7 @@ export function schedulerAlerts(status: Pick<QueueStatus, 'driver' | 'changed' |
   if (driver === undefined) return [noScheduler(status), 'no scheduler running']
   if (changed === undefined) return []
   const words = `hosts.yaml has changed for ${changed}`
-  return [`${words} since the scheduler started: ${commandLineOf(status, 'job work')}`, words]
+  return [`${words} since the scheduler started. Run: ${commandLineOf(status, 'job work')}`, words]
 }
 
 /** Undefined: one is running. */

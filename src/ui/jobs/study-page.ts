@@ -201,7 +201,7 @@ export class StudyPage {
     const apply = this.#changeOf(study)
     const isElsewhere = study.spec.source !== undefined
     const text = now
-      ? `This cancels all trials that run or wait (${counts.open} now); m continues the study.`
+      ? `Cancels all trials that run or wait (${counts.open} now). m continues the study.`
       : isElsewhere
         ? 'It continues where it runs; m follows it again.'
         : 'Running trials continue to their end; m continues the study.'

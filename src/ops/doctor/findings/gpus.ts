@@ -11,7 +11,7 @@ export function gpuComplaints({ gpus }: MachineFacts, declared: number | undefin
   if (count === undefined || declared === undefined || declared === count) return []
   const cause = `hosts.yaml declares ${declared === 0 ? 'no GPU' : counted(declared, 'GPU')}, and it has ${count === 0 ? 'none' : count}`
   if (declared > count) {
-    const hint = `Jobs get GPUs that are not there, or wait for them: look at nvidia-smi -L, or set resources: { gpu: ${count} } in hosts.yaml.`
+    const hint = `Jobs may get GPUs that do not exist, or wait for them. Check nvidia-smi -L, or set resources: { gpu: ${count} } in hosts.yaml.`
     return [complaint('risk', 'gpus-missing', cause, { hint })]
   }
   const hint = `Jobs do not use ${declared === 0 ? 'them' : 'the others'}. To change that, set resources: { gpu: ${count} } in hosts.yaml.`

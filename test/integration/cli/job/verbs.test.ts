@@ -713,7 +713,7 @@ test('cancel of a running job says that no scheduler stops it, and pack where a 
   applyEvent(store, 1, { kind: 'placed', places: [{ host: 'gone', devices: [] }] }, 1000, lease)
   store.lease.give(lease)
   expect((await muster(['pack'])).output).toContain(
-    '\n0 jobs are on these hosts, 0 wait.\nJob 1 runs on gone, no longer in hosts.yaml.\n',
+    '\n0 jobs are on these hosts, 0 wait.\nJob 1 runs on gone, which hosts.yaml no longer declares.\n',
   )
   expect((await job(['cancel', '1'])).messages).toBe('muster: no scheduler running. Run: muster job work\n')
 })
@@ -781,7 +781,7 @@ test('show says that the hosts of a job are no longer in hosts.yaml, not that it
   await job(['submit', '--on', 'there', '--', 'true'])
   writeFileSync(join(directory, 'hosts.yaml'), 'cluster: lab\nhosts: { here: { transport: local } }\n')
   expect((await job(['show', '1'])).output).toContain(
-    'why not now:  it may run only on there, no longer in hosts.yaml. Run: muster job edit 1 --on HOSTS\n',
+    'why not now:  it may run only on there, which hosts.yaml no longer declares. Run: muster job edit 1 --on HOSTS\n',
   )
 })
 
@@ -868,7 +868,7 @@ test('pack, show and submit say which hosts have fewer GPUs than declared, with 
   const declared = [{ name: 'here', address: 'here', cpuMilli: 4000, gpuCount: 11, labels: {} }]
   const hosts = [{ name: 'here', cpuMilli: 4000, memoryBytes: 2 ** 30, gpus: [''], gpusDeclared: 11, labels: {} }]
   store.writeReport({ atMs: 1000, hosts, declared, down: {}, expectedS: {} }, lease)
-  const fewer = 'has 1 GPU, not the 11 that hosts.yaml declares'
+  const fewer = 'has 1 GPU, but hosts.yaml declares 11'
   const expectSaid = async () => {
     expect((await job(['show', '1'])).output).toContain(`here: needs 2 GPUs; ${fewer}`)
     const { output } = await muster(['pack'])

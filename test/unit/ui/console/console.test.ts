@@ -473,7 +473,7 @@ describe('pastes', () => {
     expect(dialog(harness)?.title).toBe('Paste 2 lines into 0 hosts')
     harness.type('\x13')
     expect(['m1', 'm2', 'm3', 'm4'].map(harness.got)).toEqual(['', '', '', ''])
-    expect(harness.console.state.notice?.text).toBe('not sent to m[1-4]: its shell is new, or ended')
+    expect(harness.console.state.notice?.text).toBe('not sent to m[1-4]: the shell ended or was opened again')
     harness.type(`${LEADER}p`)
     expect(dialog(harness)?.title).toBe('Paste 2 lines into 4 hosts: m[1-4]')
     harness.type('\x13')

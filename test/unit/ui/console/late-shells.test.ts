@@ -73,7 +73,7 @@ it('gets nothing of a reviewed text that named only the others, and no rest of i
   expect(header()).not.toContain('no keys yet')
   type('\x13')
   expect([got('m1'), toM2()]).toEqual(['cd /srv\recho one', ''])
-  expect(console.state.notice?.text).toBe('sent to 3 of 4, not to m2: it got no keys when the hosts were named')
+  expect(console.state.notice?.text).toBe('sent to 3 of 4, not to m2: it became a receiver after the dialog opened')
   type('; rm *\r')
   expect(toM2()).toBe('')
   await printAll(others, (host) => `cd /srv\r\n${prompt(host, '/srv')}echo one; rm *\r\n${prompt(host, '/srv')}`)

@@ -352,7 +352,7 @@ describe('the page of a study', () => {
     await press('y')
     await press('C')
     // More trials may start before the user answers.
-    const line = { text: 'This cancels all trials that run or wait (1 now); m continues the study.' }
+    const line = { text: 'Cancels all trials that run or wait (1 now). m continues the study.' }
     expect(tab.console.state.mode).toMatchObject({ dialog: { lines: [line] } })
     await press('y')
     await press('m')

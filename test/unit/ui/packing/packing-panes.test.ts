@@ -289,7 +289,7 @@ describe('the picture of the Packing tab', () => {
   it('says which hosts have fewer GPUs than are declared, even if a job holds one that is not there', () => {
     const hosts = hostSpecs(2, 1).map((host) => ({ ...host, gpusDeclared: 11 }))
     const text = textOf(packingPanes(inputOf(statusOf(hosts, [jobOf(1, runningOn('n1', 5))]), 160, 40)))
-    expect(text).toContain('n[1-2]: has 1 GPU, not the 11 that hosts.yaml declares')
+    expect(text).toContain('n[1-2]: has 1 GPU, but hosts.yaml declares 11')
     expect(text).toContain('train-1')
   })
 
@@ -305,7 +305,7 @@ describe('the picture of the Packing tab', () => {
     expect(textOf(packingPanes(input))).toMatch(/n2 +unreachable: no route/)
     const changed = inputOf(statusOf(hostSpecs(2), [], { changed: 'n2' }), 120, 40)
     expect(textOf(packingPanes(changed))).toMatch(
-      /waiting +hosts.yaml has changed for n2 since the scheduler started: /,
+      /waiting +hosts.yaml has changed for n2 since the scheduler started\. Run: /,
     )
     expect(textOf(packingPanes({ ...input, trouble: 'the file is damaged' }))).toContain('the file is damaged')
   })
