@@ -83,3 +83,7 @@ export function wrapText(text: string, columns: number, indent = ''): string[] {
   if (current !== '' && (current !== indent || lines.length === 0)) lines.push(current)
   return lines
 }
+
+/** In columns, of texts that are drawn one after the other. */
+export const partsWidth = (parts: readonly { readonly text: string }[]): number =>
+  parts.reduce((sum, { text }) => sum + textWidth(text), 0)

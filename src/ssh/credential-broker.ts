@@ -1,5 +1,7 @@
 /** Hosts with the same question and password scope share one dialog. A wrong answer goes to no other host, so that a typing error does not lock accounts. */
+
 import { type Clock, systemClock } from '../base/clock.ts'
+import { literalPattern } from '../base/literal-pattern.ts'
 import { printable } from '../base/printable.ts'
 import type { Secret } from '../base/secret.ts'
 import type { Endpoint } from '../inventory/host.ts'
@@ -249,10 +251,10 @@ function secretQuestion(kind: 'passphrase' | 'password', of: string, title: Ques
  * one-time code, which only the hosts that were named get.
  */
 function asksPassword(text: string, user: string): boolean {
-  const account = `${user.replace(/[^\p{L}\p{N}]/gu, '\\$&')}(?:@\\S{1,200})?`
+  const account = `${literalPattern(user)}(?:@\\S{1,200})?`
   return new RegExp(
     `^\\s*(?:\\(${account}\\) ?)?(?:${account}'s )?password(?: for ${account})?\\s*[:：]?\\s*$`,
-    'i',
+    'iu',
   ).test(text)
 }
 

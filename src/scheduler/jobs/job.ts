@@ -202,6 +202,7 @@ export type Job = {
 }
 
 export const FINAL_KINDS: readonly FinalKind[] = ['done', 'failed', 'timed-out', 'lost', 'cancelled']
+export const FAILED_KINDS: readonly FinalKind[] = ['failed', 'timed-out', 'lost']
 export const ACTIVE_KINDS = ['starting', 'pending', 'running', 'ending'] as const
 export const UNFINISHED_KINDS = ['held', 'queued', ...ACTIVE_KINDS] as const
 

@@ -9,6 +9,7 @@ import type { DriverHost } from './driver-host.ts'
 import type { EngineRoom, EngineWait } from './engine.ts'
 import {
   CHANGED_KINDS,
+  FAILED_KINDS,
   type FinalKind,
   hasBegun,
   isActive,
@@ -561,7 +562,7 @@ const lastToEnd = (isMeant: string): string => `SELECT spec FROM (SELECT spec FR
 const NAMED_SPECS = `SELECT id AS spec FROM specs WHERE id = ?
   UNION SELECT spec FROM jobs WHERE spec > (SELECT max(id) FROM specs) - ?
   UNION ${lastToEnd('true')}
-  UNION ${lastToEnd("kind IN ('failed', 'timed-out', 'lost')")}
+  UNION ${lastToEnd(`kind IN (${quoted(FAILED_KINDS)})`)}
   UNION SELECT spec FROM jobs WHERE kind IN ('starting', 'pending', 'running', 'ending')
   UNION SELECT spec FROM (SELECT spec FROM jobs WHERE kind = 'queued' ORDER BY priority DESC, id LIMIT ?)
   UNION SELECT spec FROM (SELECT spec FROM jobs WHERE kind = 'held' ORDER BY priority DESC, id LIMIT ?)`

@@ -4,7 +4,7 @@
  */
 import type { Launcher } from './launcher.ts'
 
-/** `text`: the command, without blanks around it. `variable`: a variable that the line sets for its command, as `NAME=VALUE`. */
+/** `text`: the command, without blanks around it. `variable`: the name of a variable that the line sets for its command. */
 type OneCommand =
   | { readonly isOne: true; readonly text: string }
   | { readonly isOne: false; readonly why: string; readonly variable?: string }
@@ -20,7 +20,7 @@ export function commandFor({ name, inserts }: Pick<Launcher, 'name' | 'inserts'>
   if (one.isOne) return { text: one.text }
   return {
     reason: `--launch ${name} needs one simple command, but this line ${one.why}`,
-    hint: one.variable === undefined ? inserts.hint : `Use: --env ${one.variable}`,
+    hint: one.variable === undefined ? inserts.hint : `Use: --env ${one.variable}=VALUE`,
   }
 }
 
@@ -28,10 +28,6 @@ export function commandFor({ name, inserts }: Pick<Launcher, 'name' | 'inserts'>
 const RESERVED =
   /^(?:!|\{|\}|\[\[|case|coproc|do|done|elif|else|esac|fi|for|function|if|in|select|then|time|until|while)$/
 const ASSIGNMENT = /^([A-Za-z_]\w*)\+?=/
-/** An assignment whose value no shell changes. */
-const PLAIN_ASSIGNMENT = /^\w+=[\w.,:/@%+-]{0,200}$/
-/** The value of such a variable may be a secret, so messages do not show it. */
-const SECRET_NAME = /key|token|secret|pass|credential|auth/i
 const REDIRECTION = /^\d*(?:>\||>>|>&|<>|<&|[<>])/
 const OPERATOR = /^(?:&&|\|\||;;|\d*<<|[;&|()])/
 /** An escaped newline is none. */
@@ -77,10 +73,8 @@ function readCommand(line: string): OneCommand {
       at = end
       if (words === 0 && !isTarget) {
         const name = ASSIGNMENT.exec(word)?.[1]
-        if (name !== undefined) {
-          const variable = PLAIN_ASSIGNMENT.test(word) && !SECRET_NAME.test(name) ? word : `${name}=VALUE`
-          return { isOne: false, why: `sets the variable ${name} before the command`, variable }
-        }
+        if (name !== undefined)
+          return { isOne: false, why: `sets the variable ${name} before the command`, variable: name }
         if (RESERVED.test(word)) return notOne(`begins with ${word}`)
       }
       if (!isTarget) words += 1

@@ -2,13 +2,13 @@
 import { Box, Text } from 'ink'
 import { Fragment, type ReactNode } from 'react'
 import { defined } from '../../base/defined.ts'
-import { clip, padEnd, textWidth } from '../../base/text-width.ts'
+import { clip, padEnd, partsWidth, textWidth } from '../../base/text-width.ts'
 import { type Rect, type Theme, type ThemeColour, toneColour } from '../compositor/scene.ts'
 import type { DialogLine, DialogView } from '../dialogs/dialog.ts'
-import { type BarPart, type BarProps, layoutDialog, printableView, shownInput, widthOf } from './layout-dialog.ts'
+import { type BarPart, type BarProps, layoutDialog, printableView, shownInput } from './layout-dialog.ts'
 
 export function Bar({ theme, columns, left, right }: BarProps) {
-  const gap = ' '.repeat(Math.max(0, columns - widthOf(left) - widthOf(right)))
+  const gap = ' '.repeat(Math.max(0, columns - partsWidth(left) - partsWidth(right)))
   const draw = (part: BarPart, index: number) => (
     <Themed
       key={index}

@@ -1,7 +1,7 @@
 /** Where bars and dialogs have their parts. Without Ink, which is loaded after the first screen. */
 import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
-import { clip, clipStart, segmenter, textWidth, wrapText } from '../../base/text-width.ts'
+import { clip, clipStart, partsWidth, segmenter, textWidth, wrapText } from '../../base/text-width.ts'
 import type { Rect, Theme, ThemeColour } from '../compositor/scene.ts'
 import type { DialogLine, DialogView } from '../dialogs/dialog.ts'
 import { type KeyHint, keyRows } from '../dialogs/key-hints.ts'
@@ -25,11 +25,9 @@ export type BarProps = {
   readonly right: readonly BarPart[]
 }
 
-export const widthOf = (parts: readonly BarPart[]): number => parts.reduce((sum, { text }) => sum + textWidth(text), 0)
-
 /** The part that is drawn in a column. */
 export function barPartAt({ left, right }: Pick<BarProps, 'left' | 'right'>, columns: number, column: number) {
-  const gap = Math.max(0, columns - widthOf(left) - widthOf(right))
+  const gap = Math.max(0, columns - partsWidth(left) - partsWidth(right))
   return partAt<BarPart>([...left, { text: ' '.repeat(gap) }, ...right], column)
 }
 

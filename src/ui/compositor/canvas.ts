@@ -1,6 +1,6 @@
 /** Drawing into cells: text, frames, highlights. Everything is clipped; a wide character that is cut in half becomes blank. */
 import { NARROW } from '../../base/narrow-text.ts'
-import { segmenter, textWidth } from '../../base/text-width.ts'
+import { partsWidth, segmenter, textWidth } from '../../base/text-width.ts'
 import {
   BLANK,
   type CellGrid,
@@ -53,8 +53,6 @@ export function putSpans(grid: CellGrid, column: number, row: number, width: num
   return at - column
 }
 
-const spansWidth = (spans: readonly Span[]): number => spans.reduce((sum, { text }) => sum + textWidth(text), 0)
-
 /** Horizontal, vertical, and the corners clockwise from the upper left. */
 const LINES: Readonly<Record<Exclude<FrameLines, 'none'>, string>> = {
   light: '─│┌┐┘└',
@@ -91,7 +89,7 @@ export function drawFrame(grid: CellGrid, pane: PaneView, isUtf8: boolean): void
   put(grid, right, bottom, corners[2] ?? BLANK, frameStyle)
   put(grid, column, bottom, corners[3] ?? BLANK, frameStyle)
   const room = width - 4
-  const badgesWidth = Math.min(spansWidth(pane.badges), room)
+  const badgesWidth = Math.min(partsWidth(pane.badges), room)
   putSpans(grid, column + 2, row, Math.max(0, room - badgesWidth), pane.title)
   if (badgesWidth > 0) putSpans(grid, right - 1 - badgesWidth, row, badgesWidth, pane.badges)
 }

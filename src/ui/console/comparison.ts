@@ -1,5 +1,7 @@
 /** Groups hosts with equal screens while folding or differences are on: at most four times a second, only changed screens. */
+
 import type { Clock } from '../../base/clock.ts'
+import { literalPattern } from '../../base/literal-pattern.ts'
 import { textWidth } from '../../base/text-width.ts'
 import { diffLines } from '../../ops/run/unified-diff.ts'
 import { type PaneView, styleOf, type Theme } from '../compositor/scene.ts'
@@ -108,8 +110,6 @@ export type HostText = { readonly host: string; readonly names: readonly string[
 
 const PLACE = '\u0001'
 
-const escapeForRegExp = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
-
 /**
  * What each row may be compared as: without the host's own names, so that `root@m1:~#` equals `root@m2:~#`; without the first of
  * several, as in `root@m1:~# ping m1`; as it is.
@@ -117,8 +117,8 @@ const escapeForRegExp = (text: string): string => text.replace(/[\\^$.*+?()[\]{}
 function readingsOf({ names, rows }: HostText): readonly (readonly [string, ...string[]])[] {
   const known = names.filter((name) => name !== '').sort((a, b) => b.length - a.length)
   if (known.length === 0) return rows.map((row) => [row])
-  const pattern = `(?<![\\w.-])(?:${known.map(escapeForRegExp).join('|')})(?![\\w-])`
-  const [each, first] = [new RegExp(pattern, 'g'), new RegExp(pattern)]
+  const pattern = `(?<![\\w.-])(?:${known.map(literalPattern).join('|')})(?![\\w-])`
+  const [each, first] = [new RegExp(pattern, 'gu'), new RegExp(pattern, 'u')]
   return rows.map((row) => [row.replace(each, PLACE), row.replace(first, PLACE), row])
 }
 

@@ -153,6 +153,12 @@ const GIVES_UP = new Set([0x03, 0x15])
 /** A key that follows another one sooner than this belongs to the same word. */
 export const WORD_MS = 500
 
+/** For a text that is sent later, to hosts and shells that were named before. */
+export type Addressees = {
+  readonly hasItsShell: (host: string) => boolean
+  now(): { readonly live: readonly string[]; readonly skipped: WriteReport['skipped'] }
+}
+
 export class ConsoleApp implements PageContext, Disposable {
   options: ConsoleOptions
   readFiles: PageContext['readFiles']
@@ -519,21 +525,24 @@ export class ConsoleApp implements PageContext, Disposable {
    * For a text that is sent later: only the `named` hosts may get it, in the shells that they have now. When it is sent, `live` are the
    * hosts that still have the same shell; `skipped` are the others, and receivers that joined meanwhile.
    */
-  addressees(
-    named: readonly string[],
-  ): () => { readonly live: readonly string[]; readonly skipped: WriteReport['skipped'] } {
+  addressees(named: readonly string[]): Addressees {
     const hasItsShell = this.#lateShells.remember(named)
-    return () => {
-      const joined = liveReceivers(this.state).filter((host) => !named.includes(host))
-      return {
+    const reasonOf = (host: string): string => {
+      const known = this.state.hosts.get(host)
+      if (known?.session.kind !== 'ready') return 'not connected'
+      return known.shell.kind === 'open' ? 'its shell is new' : 'its shell ended'
+    }
+    return {
+      hasItsShell,
+      now: () => ({
         live: named.filter(hasItsShell),
         skipped: [
-          ...named.flatMap((host) =>
-            hasItsShell(host) ? [] : [{ host, reason: 'the shell ended or was opened again' }],
-          ),
-          ...joined.map((host) => ({ host, reason: 'it became a receiver after the dialog opened' })),
+          ...named.flatMap((host) => (hasItsShell(host) ? [] : [{ host, reason: reasonOf(host) }])),
+          ...liveReceivers(this.state)
+            .filter((host) => !named.includes(host))
+            .map((host) => ({ host, reason: 'it became a receiver after the dialog opened' })),
         ],
-      }
+      }),
     }
   }
 

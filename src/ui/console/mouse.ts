@@ -2,14 +2,13 @@
  * Routes the mouse: to the program under the pointer if it asked for the mouse, otherwise to dialogs, bars, panes and
  * pages. Where things are comes from what was drawn.
  */
-import { textWidth } from '../../base/text-width.ts'
+import { partsWidth, textWidth } from '../../base/text-width.ts'
 import { barPartAt, dialogSpot, partAt } from '../components/layout-dialog.ts'
 import { type Rect, themes } from '../compositor/scene.ts'
 import type { MouseEvent } from '../keys/decode-input.ts'
 import { encodeMouse, encodeWheel } from '../keys/encode-for-pane.ts'
 import { type KeyGrid, keyGrid } from '../keys/key-grid.ts'
 import type { ActionId } from '../keys/registry.ts'
-import { rowWidth } from '../rows/rows-pane.ts'
 import { type ConsoleState, type Page, toggleReceivers, toggleSolo } from '../state/console-state.ts'
 import { layoutPanel } from '../work-views/panel.ts'
 import type { ConsoleApp } from './console-app.ts'
@@ -164,7 +163,7 @@ export class MouseRouter {
   #clickFrame(pane: Pane, column: number): void {
     const { badges = [] } = this.#app.drawn.find(({ host }) => host === pane.hosts[0]) ?? {}
     // They end two columns before the corner.
-    const from = pane.rect.column + pane.rect.width - 2 - rowWidth(badges)
+    const from = pane.rect.column + pane.rect.width - 2 - partsWidth(badges)
     const press = column < from ? undefined : partAt(badges, column - from)?.press
     if (typeof press !== 'string') return this.#clickTitle(pane)
     this.#before = undefined

@@ -20,7 +20,15 @@ import { confirmDialog, textDialog } from '../dialogs/text-dialog.ts'
 import type { KeyEntry } from '../keys/key-table.ts'
 import { type ActionId, actionSpecs, commandLabel, KEY_SYNONYMS, keysOf, SYNONYMS } from '../keys/registry.ts'
 import { preferencesFile } from '../preferences.ts'
-import { focusedHosts, liveReceivers, PAGE_TABS, receiverList, selectHosts, titleOf } from '../state/console-state.ts'
+import {
+  focusedHosts,
+  getsKeys,
+  liveReceivers,
+  PAGE_TABS,
+  receiverList,
+  selectHosts,
+  titleOf,
+} from '../state/console-state.ts'
 import { pageKeys } from '../tabs/page-keys.ts'
 import { panelKeys } from '../work-views/panel.ts'
 import { completeWorkLine } from '../work-views/work-questions.ts'
@@ -252,7 +260,6 @@ const noPrompt = (prompt: Pick<PromptOptions, 'id' | 'title' | 'label' | 'help'>
   promptDialog({ ...prompt, fallback: '', submitTitle: 'close', isRemembered: () => false, onSubmit: () => {} })
 
 const NEW_TEXT: Draft = { text: '', isComposed: true }
-const NEW_PASTE: Draft = { text: '', isComposed: false }
 
 const isOneLine = (text: string): boolean => /^[^\r\n]*(?:\r\n?|\n)?$/.test(text)
 
@@ -261,8 +268,9 @@ export function openPaste(app: ConsoleApp, given?: Draft): void {
   const receiving = liveReceivers(app.state)
   // Without any, the notice after sending says why.
   const hosts = receiving.length === 0 ? receiverList(app.state) : receiving
-  const addressees = receiving.length === 0 ? () => ({ live: hosts, skipped: [] }) : app.addressees(hosts)
-  const draft = given ?? (mayBeSecret(app, hosts, NEW_PASTE) ? undefined : app.drafts.at(-1)) ?? NEW_TEXT
+  const addressees = receiving.length === 0 ? undefined : app.addressees(hosts)
+  const isAsked = (): boolean => hosts.some((host) => app.asks(host) !== undefined)
+  const draft = given ?? (isAsked() ? undefined : app.drafts.at(-1)) ?? NEW_TEXT
   const others = app.drafts.filter((kept) => kept !== draft)
   /** In place of the draft. */
   const kept = (text: string): readonly Draft[] => (text === '' ? [] : [{ ...draft, text }])
@@ -273,17 +281,16 @@ export function openPaste(app: ConsoleApp, given?: Draft): void {
       ...draft,
       isSecret,
       hosts,
-      isLive: (host) =>
-        receiving.length === 0 || (addressees().live.includes(host) && liveReceivers(app.state).includes(host)),
+      isLive: (host) => addressees === undefined || (addressees.hasItsShell(host) && getsKeys(app.state, host)),
       isBracketed: (host) => app.isBracketed(host),
       onSend: (reviewed) => {
-        const { live, skipped } = addressees()
+        const { live, skipped } = addressees?.now() ?? { live: hosts, skipped: [] }
         app.drafts = live.length > 0 || isSecret ? others : [...others, ...kept(reviewed)]
         app.paste(reviewed, live, skipped)
       },
       onClosed: (text) => {
         app.drafts = [...others, ...kept(text)]
-        const keys = `${commandLabel(app.state, 'paste')}${mayBeSecret(app, hosts, NEW_PASTE) ? ', then Ctrl-o,' : ''}`
+        const keys = `${commandLabel(app.state, 'paste')}${isAsked() ? ', then Ctrl-o,' : ''}`
         if (text !== '') app.notice(`not sent; ${keys} opens the text again`)
         else if (isSecret) app.notice('not sent, and not kept: it may be a password')
       },
@@ -297,8 +304,8 @@ export function openPaste(app: ConsoleApp, given?: Draft): void {
 }
 
 function mayBeSecret(app: ConsoleApp, hosts: readonly string[], { isComposed, text }: Draft): boolean {
-  const asking = hosts.filter((host) => app.asks(host) !== undefined)
-  if (asking.some((host) => app.asks(host) === 'password')) return true
+  const asking = hosts.flatMap((host) => app.asks(host) ?? [])
+  if (asking.includes('password')) return true
   return !isComposed && asking.length > 0 && (asking.length === hosts.length || isOneLine(text))
 }
 

@@ -2,7 +2,7 @@
 import { messageOf } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
-import { clip, clipName, textWidth, wrapText } from '../../base/text-width.ts'
+import { clip, clipName, partsWidth, textWidth, wrapText } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { BOLD, type CellGrid } from '../../terminal/cells.ts'
 import type { Screen } from '../../terminal/headless-screen.ts'
@@ -59,7 +59,7 @@ export function paneView({ state, theme, hosts, rect, screen, highlights }: Pane
   const hasTrouble = host !== undefined && isTrouble(host)
   const colour = hasTrouble ? theme.danger : isReceiving ? theme.receiving : isFocused ? theme.accent : theme.frame
   const badges = host ? [...soloBadge(state, theme, hosts, rect.width), ...badgeSpans(state, theme, host, screen)] : []
-  const room = rect.width - 4 - badges.reduce((sum, { text }) => sum + textWidth(text), 0)
+  const room = rect.width - 4 - partsWidth(badges)
   return {
     host: lead,
     rect,

@@ -12,7 +12,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import { closeOnce, type DialogFactory, type DialogLine, isCancelKey } from '../dialogs/dialog.ts'
 import { TYPED_AHEAD } from '../dialogs/prompt-dialog.ts'
 import { type HostState, liveReceivers } from '../state/console-state.ts'
-import type { ConsoleApp } from './console-app.ts'
+import type { Addressees, ConsoleApp } from './console-app.ts'
 
 export type ScriptMacro = { readonly name: string; readonly command: readonly string[] }
 
@@ -46,7 +46,7 @@ const scriptDialog =
       isDone = true
       if (isTypedAhead) onChange()
       else close()
-      insertOutputs(app, addressees(), found)
+      insertOutputs(app, addressees.now(), found)
     }
     const known = hosts.flatMap((host) => app.state.hosts.get(host) ?? [])
     const run = async (): Promise<void> => {
@@ -108,7 +108,7 @@ function outputLines(output: Output): readonly DialogLine[] {
 
 function insertOutputs(
   app: ConsoleApp,
-  { live, skipped }: ReturnType<ReturnType<ConsoleApp['addressees']>>,
+  { live, skipped }: ReturnType<Addressees['now']>,
   outputs: readonly Output[],
 ): void {
   const meant = outputs.filter(({ host }) => live.includes(host))

@@ -49,10 +49,6 @@ export class ShellPrograms implements Disposable {
     }
   }
 
-  get isAsking(): boolean {
-    return this.#isAsking
-  }
-
   /** Hosts where something runs, or may run. */
   get hosts(): readonly string[] {
     return [...new Set([...this.#running.flatMap(([, on]) => on), ...this.#unknown])]
@@ -80,8 +76,8 @@ export class ShellPrograms implements Disposable {
   }
 
   get #unknown(): readonly string[] {
-    const { hosts, answers, app } = { hosts: this.#hosts, answers: this.#answers, app: this.#app }
-    return hosts.filter((host) => answers.has(host) && answers.get(host) === undefined && !app.isAtPrompt(host))
+    const hasNoList = (host: string): boolean => this.#answers.has(host) && this.#answers.get(host) === undefined
+    return this.#hosts.filter((host) => hasNoList(host) && !this.#app.isAtPrompt(host))
   }
 
   get #running(): readonly (readonly [string, readonly string[]])[] {

@@ -1,5 +1,5 @@
 /** The keys of a dialog as they are drawn, in one row or two. Pure. */
-import { textWidth } from '../../base/text-width.ts'
+import { partsWidth } from '../../base/text-width.ts'
 import type { DialogView } from './dialog.ts'
 
 /** `press`: the key that a click presses. */
@@ -22,13 +22,11 @@ const hintOf = ([key, does]: DialogView['keys'][number]): KeyHint => ({ text: `$
 
 const spaced = (hints: Hints): Hints => hints.flatMap((hint, index) => [{ text: index === 0 ? '  ' : '   ' }, hint])
 
-const widthOf = (hints: Hints): number => textWidth(hints.map(({ text }) => text).join(''))
-
 function wrapped(hints: Hints, width: number): readonly Hints[] {
   const rows: KeyHint[][] = []
   for (const hint of hints) {
     const row = rows.at(-1)
-    if (row !== undefined && widthOf(spaced([...row, hint])) <= width) row.push(hint)
+    if (row !== undefined && partsWidth(spaced([...row, hint])) <= width) row.push(hint)
     else rows.push([hint])
   }
   return rows.map(spaced)
@@ -47,5 +45,5 @@ function oneRow(keys: DialogView['keys'], width: number): Hints {
     bare,
     [last],
   ]
-  return choices.map(spaced).find((row) => widthOf(row) <= width) ?? [last]
+  return choices.map(spaced).find((row) => partsWidth(row) <= width) ?? [last]
 }

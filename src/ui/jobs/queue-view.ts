@@ -1,6 +1,6 @@
 /** The queue of jobs for the console (src/cli implements the port), and what the tabs Packing and Jobs show of it. */
 import type { ClusterJobDetails } from '../../scheduler/jobs/engine.ts'
-import type { Job } from '../../scheduler/jobs/job.ts'
+import { FAILED_KINDS, FINAL_KINDS, type Job } from '../../scheduler/jobs/job.ts'
 import type { JobExtent, JobGroup } from '../../scheduler/jobs/job-group.ts'
 import type { DeviceHold, PackedHost } from '../../scheduler/jobs/packing.ts'
 import type { RankReading, RankTail } from '../../scheduler/jobs/ranks.ts'
@@ -188,8 +188,8 @@ export const undrivenWords = (status: QueueStatus | undefined): string | undefin
 export const KINDS: Readonly<Record<Exclude<Filter, 'all'>, readonly string[]>> = {
   waiting: ['queued', 'held', 'pending'],
   running: ['starting', 'running', 'ending'],
-  ended: ['done', 'failed', 'timed-out', 'lost', 'cancelled'],
-  failed: ['failed', 'timed-out', 'lost'],
+  ended: FINAL_KINDS,
+  failed: FAILED_KINDS,
 }
 
 /** Jobs that were submitted together, or a study with its jobs: it may have none yet, or never any. */

@@ -1,17 +1,9 @@
 /** The processes of one host as a table: what uses its cores, memory, disks and GPUs. Pure. */
-import { clip, padEnd } from '../../base/text-width.ts'
+import { clip, padEnd, partsWidth } from '../../base/text-width.ts'
 import type { ProcessReport, ProcessUse, WatchedProcesses } from '../../ops/net/watch/processes.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import { boldStyle, mutedStyle, styleOf, type Theme } from '../compositor/scene.ts'
-import {
-  percentOf,
-  type Row,
-  type RowDocument,
-  rowStyle,
-  rowWidth,
-  shortAmount,
-  shortMemory,
-} from '../rows/rows-pane.ts'
+import { percentOf, type Row, type RowDocument, rowStyle, shortAmount, shortMemory } from '../rows/rows-pane.ts'
 import { shownRows, sortMark, type TableColumn, type TableFrame, type TableView } from '../rows/table-view.ts'
 
 /** The id of its pane. */
@@ -133,7 +125,7 @@ export function processTable(
       })
       if (!isSelected || theme.bar === undefined) return row
       const background = styleOf(undefined, theme.bar).background
-      const rest = { text: ' '.repeat(Math.max(0, columns - rowWidth(row))), style: styleOf(undefined, theme.bar) }
+      const rest = { text: ' '.repeat(Math.max(0, columns - partsWidth(row))), style: styleOf(undefined, theme.bar) }
       return [...row.map(({ text, style }) => ({ text, style: { ...style, background } })), rest]
     },
   }

@@ -1,9 +1,9 @@
 /** The host table: as many columns as fit, the rest of the width for sparklines. Pure. */
-import { clip, clipName, padEnd, textWidth } from '../../base/text-width.ts'
+import { clip, clipName, padEnd, partsWidth, textWidth } from '../../base/text-width.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
 import { boldStyle, mutedStyle, type Span, type Style, styleOf, type Theme } from '../compositor/scene.ts'
-import { type Row, type RowDocument, rowStyle, rowWidth } from '../rows/rows-pane.ts'
+import { type Row, type RowDocument, rowStyle } from '../rows/rows-pane.ts'
 import { sortMark, type TableView } from '../rows/table-view.ts'
 import { COLUMNS, type Column, insteadOfValues, shownHosts } from './watch-columns.ts'
 import { lastOf } from './watch-view.ts'
@@ -176,7 +176,7 @@ function cellText(text: string, mark: string, width: number): string {
 function highlighted(row: Row, { isSelected, width, theme }: HostRowContext): Row {
   if (!isSelected || theme.bar === undefined) return row
   const bar = styleOf(undefined, theme.bar)
-  const rest = { text: ' '.repeat(Math.max(0, width - rowWidth(row))), style: bar }
+  const rest = { text: ' '.repeat(Math.max(0, width - partsWidth(row))), style: bar }
   return [...row.map(({ text, style }) => ({ text, style: { ...style, background: bar.background } })), rest]
 }
 

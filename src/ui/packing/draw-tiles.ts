@@ -1,12 +1,12 @@
 /** The hosts of the Packing tab as tiles with bars and blocks. Pure. */
 import { printable } from '../../base/printable.ts'
-import { clip, clipName, textWidth } from '../../base/text-width.ts'
+import { clip, clipName, partsWidth, textWidth } from '../../base/text-width.ts'
 import { timeText, whenText } from '../../base/time-text.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
 import { WHOLE_MILLI } from '../../scheduler/model/resources.ts'
 import { boldStyle, mutedStyle, type Span, styleOf, type Theme } from '../compositor/scene.ts'
 import type { RealGpu, RealUse } from '../jobs/queue-view.ts'
-import { clipRow, percentOf, type Row, rowWidth } from '../rows/rows-pane.ts'
+import { clipRow, percentOf, type Row } from '../rows/rows-pane.ts'
 import type { Block, BlockSpot, Tile, TileLayout } from './arrange.ts'
 import { blockRows, colourGroup, PAST_WORDS, pastRows, pastStyle } from './blocks.ts'
 import { nameWithTitle } from './engine-picture.ts'
@@ -83,7 +83,7 @@ class Canvas {
     if (column > own.width) own.spans.push({ text: ' '.repeat(column - own.width), style: PLAIN })
     const clipped = clipRow(spans, this.#columns - column)
     own.spans.push(...clipped)
-    own.width = Math.max(own.width, column) + rowWidth(clipped)
+    own.width = Math.max(own.width, column) + partsWidth(clipped)
   }
 
   lines(): readonly Row[] {
@@ -100,8 +100,8 @@ function headingRow({ title, figures, trouble, alert }: Group, columns: number, 
   const short = [name, ...rest]
   const long = [...short, { text: ' ', style: PLAIN }, ...(figures[1] ?? [])]
   const warning: Row = alert === undefined ? [] : [{ text: `  ${alert}`, style: warn(theme) }]
-  const row = [long, [...short, ...warning]].find((one) => rowWidth(one) <= columns) ?? short
-  const left = columns - rowWidth(row) - 1
+  const row = [long, [...short, ...warning]].find((one) => partsWidth(one) <= columns) ?? short
+  const left = columns - partsWidth(row) - 1
   return left > 0 ? [...row, { text: ` ${'─'.repeat(left)}`, style: styleOf(theme.frame) }] : row
 }
 
@@ -155,7 +155,7 @@ function titleRow({ host, rect, blocks }: Tile, style: Span['style'], { group: {
             style: boldStyle(theme.danger),
           },
         ]
-  const left = rect.width - rowWidth(row) - 1
+  const left = rect.width - partsWidth(row) - 1
   return left > 0 ? [...row, { text: ` ${'─'.repeat(left)}`, style: styleOf(theme.frame) }] : clipRow(row, rect.width)
 }
 
@@ -322,7 +322,7 @@ const endText = ({ atMs, by }: NonNullable<JobCard['end']>, nowMs: number): stri
 export function pastBadge(pasts: ReadonlySet<Past>, columns: number, theme: Theme): readonly Span[] {
   const words = pastWordsOf(pasts, theme)
   const row = [{ text: ' last 10 min:', style: mutedStyle(theme) }, ...words.flat()]
-  return words.length > 0 && rowWidth(row) <= columns - 14 ? row : []
+  return words.length > 0 && partsWidth(row) <= columns - 14 ? row : []
 }
 
 /** The same, wrapped. */
@@ -330,7 +330,7 @@ export function pastWords(pasts: ReadonlySet<Past>, columns: number, theme: Them
   const rows: Span[][] = []
   for (const word of pastWordsOf(pasts, theme)) {
     const last = rows.at(-1)
-    if (last === undefined || rowWidth([...last, ...word]) > columns) rows.push([...word])
+    if (last === undefined || partsWidth([...last, ...word]) > columns) rows.push([...word])
     else last.push(...word)
   }
   return rows

@@ -1,21 +1,12 @@
 /** Beside or below the picture of the Packing tab: the selected block, the jobs with their letters, and those that wait. Pure. */
 import { printable } from '../../base/printable.ts'
-import { clip, padEnd, textWidth } from '../../base/text-width.ts'
+import { clip, padEnd, partsWidth, textWidth } from '../../base/text-width.ts'
 import { whenText } from '../../base/time-text.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
 import { WHOLE_MILLI } from '../../scheduler/model/resources.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, type Span, styleOf, type Theme } from '../compositor/scene.ts'
 import type { RealUse } from '../jobs/queue-view.ts'
-import {
-  documentOf,
-  percentOf,
-  type Row,
-  type RowDocument,
-  rowStyle,
-  rowsPane,
-  rowWidth,
-  wrapRows,
-} from '../rows/rows-pane.ts'
+import { documentOf, percentOf, type Row, type RowDocument, rowStyle, rowsPane, wrapRows } from '../rows/rows-pane.ts'
 import { sortMark } from '../rows/table-view.ts'
 import type { BlockSpot, TileLayout } from './arrange.ts'
 import { colourGroup, jobSpan, pastRows, signOf } from './blocks.ts'
@@ -94,7 +85,7 @@ export function legendRows(
     ]
     const more: Span = { text: ` ${left} more: Tab`, style: mutedStyle(theme) }
     const isLastRow = rows.length === most - 1
-    const needed = rowWidth([...row, ...entry]) + (isLastRow && run.length < left ? more.text.length + 2 : 0)
+    const needed = partsWidth([...row, ...entry]) + (isLastRow && run.length < left ? more.text.length + 2 : 0)
     if (needed > columns && row.length > 0) {
       if (isLastRow) {
         row.push(more)
@@ -363,7 +354,7 @@ export function waitingCardRows(
     jobSpan(job, signOf(job, letters), theme),
     { text: ` ${title}  `, style: boldStyle(theme.text) },
   ]
-  const room = columns - rowWidth(first)
+  const room = columns - partsWidth(first)
   if (textWidth(reason) <= room) return [[...first, { text: reason, style: mutedStyle(theme) }]]
   return [first, ...wrapRows(reason, columns, '   ', mutedStyle(theme))]
 }

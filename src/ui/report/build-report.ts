@@ -1,6 +1,8 @@
 /** Makes a report of what was typed and printed: output as it looked, folded by equal text, without text that was typed without echo. */
+
 import { defined } from '../../base/defined.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
+import { literalPattern } from '../../base/literal-pattern.ts'
 import { createScreen, type Screen } from '../../terminal/headless-screen.ts'
 import { IS_PROMPT, SHORTEST_SECRET } from './asks-secret.ts'
 import { findEcho } from './find-echo.ts'
@@ -176,10 +178,7 @@ const hidingRows =
 
 function hidingWords(words: readonly string[]): Hide {
   if (words.length === 0) return (text) => text
-  const escaped = words.map((word) =>
-    word.replace(/[^\p{L}\p{N}]/gu, (each) => `\\u{${each.codePointAt(0)?.toString(16)}}`),
-  )
-  const pattern = new RegExp(`(?<![\\p{L}\\p{N}])(?:${escaped.join('|')})(?![\\p{L}\\p{N}])`, 'gu')
+  const pattern = new RegExp(`(?<![\\p{L}\\p{N}])(?:${words.map(literalPattern).join('|')})(?![\\p{L}\\p{N}])`, 'gu')
   return (text) => text.replace(pattern, HIDDEN)
 }
 

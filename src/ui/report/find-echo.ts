@@ -1,4 +1,5 @@
 /** Where a row shows what was typed. Pure. */
+import { literalPattern } from '../../base/literal-pattern.ts'
 import { ASCII, segmenter, textWidth } from '../../base/text-width.ts'
 
 /**
@@ -11,10 +12,8 @@ export function findEcho(text: string, shown: string): { readonly at: number; re
   if (text === '' || ASCII.test(text)) return undefined
   const characters = Array.from(segmenter.segment(text), ({ segment }) => segment)
   const pattern = characters
-    .map((one, index) => (index > 0 && textWidth(one) === 2 ? ' ?' : '') + literal(one))
+    .map((one, index) => (index > 0 && textWidth(one) === 2 ? ' ?' : '') + literalPattern(one))
     .join('')
   const found = new RegExp(pattern, 'u').exec(shown)
   return found === null ? undefined : { at: found.index, end: found.index + found[0].length }
 }
-
-const literal = (text: string): string => Array.from(text, (one) => `\\u{${one.codePointAt(0)?.toString(16)}}`).join('')

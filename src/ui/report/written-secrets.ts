@@ -2,12 +2,13 @@
  * Finds passwords as programs print them: quoted for a shell (`set`, `declare`, `printf %q`, `ls`), as JSON, HTML, a URL or base64.
  * Before a row is searched for a password, quotes and escapes are removed from both, and codes are replaced by their characters. Pure.
  */
+import { literalPattern } from '../../base/literal-pattern.ts'
 import { SHORTEST_SECRET } from './asks-secret.ts'
 
 const QUOTES = /['"$\\]/g
 /** Codes of bytes with quotes between them, of UTF-16 units, or of a character. */
 const CODES =
-  /(?:(?:%[0-9A-Fa-f]{2}|\\[0-3][0-7]{2}|\\x[0-9A-Fa-f]{2})['"$]{0,6})+|(?:\\+u[0-9A-Fa-f]{4})+|&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|amp|lt|gt|quot|apos);/g
+  /(?:(?:%[0-9A-Fa-f]{2}|\\[0-3][0-7]{2}|\\x[0-9A-Fa-f]{2})['"$]{0,6})+|(?:\\{1,16}u[0-9A-Fa-f]{4})+|&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|amp|lt|gt|quot|apos);/g
 const BYTE = /%([0-9A-Fa-f]{2})|\\([0-3][0-7]{2})|\\x([0-9A-Fa-f]{2})/g
 const UNIT = /u([0-9A-Fa-f]{4})/g
 const NAMES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
@@ -40,6 +41,7 @@ export class WrittenSecrets {
 
   /** Returns the row with `mark` in place of each password. */
   hide(row: string, mark: string): string {
+    if (this.#secrets.length === 0) return row
     return row
       .split(mark)
       .map((part) => this.#hideIn(part, mark))
@@ -92,11 +94,9 @@ const bareOf = (text: string): string => text.replace(QUOTES, '').replaceAll('+'
 /** A run of quotes is one part of the pattern, which can then match in one way only and stays fast. */
 function quotedForm(text: string): RegExp {
   const parts = text.match(/['"$\\]+|[^'"$\\]/gu) ?? []
-  const source = parts.map((part) => (/^['"$\\]/.test(part) ? `['"$\\\\]{1,${8 * part.length}}` : literal(part)))
+  const source = parts.map((part) => (/^['"$\\]/.test(part) ? `['"$\\\\]{1,${8 * part.length}}` : literalPattern(part)))
   return new RegExp(source.join(`['"$\\\\]{0,6}`), 'gu')
 }
-
-const literal = (text: string): string => `\\u{${text.codePointAt(0)?.toString(16)}}`
 
 /** The base64 characters that depend on `text` alone, for each of the three ways in which text before it may shift it. */
 function base64Of(text: string): readonly string[] {

@@ -1,7 +1,7 @@
 /** Rows in a frame with a title: a pane without a host. Pure. */
 
 import { defined } from '../../base/defined.ts'
-import { ASCII, clip, segmenter, textWidth, wrapText } from '../../base/text-width.ts'
+import { ASCII, clip, partsWidth, segmenter, textWidth, wrapText } from '../../base/text-width.ts'
 import { BOLD, INVERSE } from '../../terminal/cells.ts'
 import {
   boldStyle,
@@ -74,9 +74,9 @@ export function rowsPane({
     ...(badges ?? []),
     ...(isBusy === true ? [{ text: ' … ', style: boldStyle(theme.warning) }] : []),
   ]
-  const inFrame = rect.width - 6 - rowWidth(own) - textWidth(order)
+  const inFrame = rect.width - 6 - partsWidth(own) - textWidth(order)
   // The filter comes first: the title is cut until both can be read.
-  const filterWidth = table === undefined ? 0 : rowWidth(filterSpans(table, left, inFrame - LEAST_TITLE, theme))
+  const filterWidth = table === undefined ? 0 : partsWidth(filterSpans(table, left, inFrame - LEAST_TITLE, theme))
   const titleText = clip(title, Math.max(LEAST_TITLE, inFrame - filterWidth))
   const room = inFrame - textWidth(titleText)
   return {
@@ -144,15 +144,13 @@ export function wrapRows(text: string, columns: number, indent: string, style: S
   return wrapText(text, Math.max(8, columns - indent.length)).map((line) => [{ text: indent + line, style }])
 }
 
-export const rowWidth = (row: Row): number => row.reduce((sum, { text }) => sum + textWidth(text), 0)
-
 /** The first version of a row that fits, else the last one. */
 export const firstFitting = (rows: readonly Row[], columns: number): Row =>
-  rows.find((row) => rowWidth(row) <= columns) ?? rows.at(-1) ?? []
+  rows.find((row) => partsWidth(row) <= columns) ?? rows.at(-1) ?? []
 
 /** At most `columns` wide; `…` marks a cut. */
 export function clipRow(row: Row, columns: number): Row {
-  if (rowWidth(row) <= columns) return row
+  if (partsWidth(row) <= columns) return row
   const spans: Span[] = []
   let room = columns
   for (const span of row) {

@@ -221,10 +221,12 @@ export function receiverList(state: ConsoleState): string[] {
 
 /** The receivers that get what is typed. */
 export const liveReceivers = (state: ConsoleState): string[] =>
-  receiverList(state).filter((host) => {
-    const known = state.hosts.get(host)
-    return known !== undefined && isLive(known) && !isHeld(state, known)
-  })
+  receiverList(state).filter((host) => getsKeys(state, host))
+
+export function getsKeys(state: ConsoleState, host: string): boolean {
+  const known = state.hosts.get(host)
+  return known !== undefined && state.receivers.has(host) && isLive(known) && !isHeld(state, known)
+}
 
 /** The receivers whose new shell gets no keys yet. */
 export const lateReceivers = (state: ConsoleState): string[] =>
@@ -344,8 +346,9 @@ export function differentHosts(state: ConsoleState, equalGroups: () => readonly 
     return select(({ host }) => diverged.has(host), hasTie)
   const groups = equalGroups()
   const different = outsideMajority(groups)
-  const [first = [], second = []] = groups
-  return select((host) => different.has(host.host) || isTrouble(host), first.length === second.length)
+  const [first = [], second] = groups
+  const found = select((host) => different.has(host.host) || isTrouble(host), first.length === second?.length)
+  return { ...found, tiedWith: found.tiedWith.filter((host) => first.includes(host)) }
 }
 
 /** Receivers that were selected because they differ. */

@@ -1,5 +1,5 @@
 /** A tab about one hosts.yaml, in a workspace of several: it shows the page of one of them, and the others continue unseen. */
-import { clip, textWidth } from '../../base/text-width.ts'
+import { clip, partsWidth } from '../../base/text-width.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, type Span, type Theme } from '../compositor/scene.ts'
 import { commandOf, keyTable } from '../keys/key-table.ts'
 import type { Busy, ConsoleState, FilesState, Page, PageContext } from '../state/console-state.ts'
@@ -111,7 +111,7 @@ function fileSpans({ titles, shown }: FilesState, theme: Theme): readonly Span[]
   const list = titles.map(
     (title, at): Span => (at === shown ? marked(title) : { text: `  ${title}  `, style: mutedStyle(theme) }),
   )
-  if (list.reduce((sum, { text }) => sum + textWidth(text), 0) <= LIST_COLUMNS) return [key, ...list]
+  if (partsWidth(list) <= LIST_COLUMNS) return [key, ...list]
   const count: Span = { text: `${shown + 1}/${titles.length} `, style: mutedStyle(theme) }
   return [key, marked(clip(titles[shown] ?? '', TITLE_COLUMNS)), count]
 }

@@ -1,6 +1,8 @@
 /** The panel beside the shells: it shows the last run or copy, and its keys act on that. */
+
 import { fileReason } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { partsWidth } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import { type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
@@ -8,7 +10,7 @@ import type { LineCheck } from '../dialogs/prompt-dialog.ts'
 import { commandOf } from '../keys/key-table.ts'
 import { commandLabel } from '../keys/registry.ts'
 import type { RayWork } from '../ray/ray-line.ts'
-import { documentRows, firstRow, type RowDocument, rowsPane, rowWidth } from '../rows/rows-pane.ts'
+import { documentRows, firstRow, type RowDocument, rowsPane } from '../rows/rows-pane.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
 import { type PageContext, selectHosts } from '../state/console-state.ts'
 import { copyDocument, failureLines } from './copy-document.ts'
@@ -362,7 +364,7 @@ export class WorkPanel implements Disposable {
   #goesOn({ document, first, rows }: Drawn): boolean {
     const width = (layoutPanel(this.#context.state).panel?.width ?? 0) - 2
     const inView = Array.from({ length: rows }, (_, index) => document.row(first + index))
-    return inView.some((row) => rowWidth(row) > width)
+    return inView.some((row) => partsWidth(row) > width)
   }
 
   #drawn(): Drawn | undefined {

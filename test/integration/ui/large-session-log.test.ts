@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { SessionLog } from '../../../src/ui/report/session-log.ts'
+import { WrittenSecrets } from '../../../src/ui/report/written-secrets.ts'
 
 it('drops the oldest lines when there are too many, and still hides what was typed into them without echo', () => {
   const log = new SessionLog(() => ({ columns: 80, before: 'm$ ', isEditing: false, isFullScreen: false }))
@@ -17,4 +18,16 @@ it('drops the oldest lines when there are too many, and still hides what was typ
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(25 * 2 ** 20)
   expect(log.droppedEntries).toBeGreaterThan(0)
   expect(log.secrets()).toEqual(new Set(['hunter22']))
+})
+
+it.each([
+  '$"\'\\',
+  '\\',
+  '%41',
+  '\\u00',
+  '&#1;',
+  "'",
+])('searches a long row of %j for a password without going back in it', (part) => {
+  const row = part.repeat(100_000 / part.length)
+  expect(new WrittenSecrets([`${'$"\'\\'.repeat(2)}x`]).hide(row, '█')).toBe(row)
 })

@@ -73,12 +73,7 @@ it('types nothing once it is cancelled, into no other receivers', async () => {
 it('types nothing into a shell that was opened meanwhile, even if all shells are new', async () => {
   const harness = harnessWith('printf %s "of-$MUSTER_HOST"')
   harness.type(`${LEADER}mslow\r`)
-  for (const host of HOSTS) {
-    const end = { kind: 'lost', reason: 'reset' } as const
-    harness.fleet.events.emit({ type: 'shell', host, state: { kind: 'ended', end } })
-    harness.fleet.events.emit({ type: 'shell', host, state: { kind: 'opening' } })
-    harness.fleet.up(host)
-  }
+  for (const host of HOSTS) harness.fleet.renewShell(host)
   harness.go()
   await until(() => harness.console.state.notice?.text.startsWith('not sent to m[1-3]') === true)
   expect(got(harness)).toEqual(['', '', ''])

@@ -5,7 +5,6 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Clock } from '../../../src/base/clock.ts'
 import { type AsciicastOptions, AsciicastRecorder, fileStem } from '../../../src/terminal/asciicast.ts'
-import { randomRuns } from '../../support/random-runs.ts'
 import { readAsciicast } from './read-asciicast.ts'
 
 let directory: string
@@ -78,7 +77,6 @@ describe('a recording', () => {
         const joined = read(recorder.path).events.map(([, , data]) => data)
         expect(joined.join('')).toBe(bytes.toString())
       }),
-      { numRuns: randomRuns(100) },
     )
   })
 

@@ -75,7 +75,8 @@ it('reads the output of the bundle that failed first, and says whose it is', asy
   })
 })
 
-it('names in a what-if all jobs that would have to end', async () => {
+/** Ten hosts with a job on each one's only GPU. */
+async function tenTaken() {
   const hosts = Array.from({ length: 10 }, (_, index) => `m${index}`)
   const declared = hosts.map((host) => `${host}: { resources: { cpu: 4, gpu: 1, memory: 8GiB } }`)
   writeFileSync(join(directory, 'hosts.yaml'), `cluster: lab\nhosts: { ${declared.join(', ')} }\n`)
@@ -85,13 +86,27 @@ it('names in a what-if all jobs that would have to end', async () => {
     for (const [index, host] of hosts.entries())
       applyEvent(store, index + 1, { kind: 'placed', places: [{ host, devices: [0] }] }, Date.now())
   }
-  using queue = await openConsoleQueue({ hosts: join(directory, 'hosts.yaml') }, contextOf())
-  const whatIf = parseWhatIf('--bundles 10 --gpu 1 --strategy SPREAD')
-  if (typeof whatIf === 'string') throw new Error(whatIf)
-  const one = parseWhatIf('--cpu 0 --memory 1GiB')
-  if (typeof one === 'string') throw new Error(one)
-  expect(queue.tryOut(one, ['m0', 'm1']).places?.map(({ host }) => host)).toEqual(['m2'])
-  expect(queue.tryOut(one, hosts)).toMatchObject({ places: undefined, why: [expect.stringContaining('m[0-9]')] })
-  const { victims = [] } = queue.tryOut(whatIf, [])
+  const queue = await openConsoleQueue({ hosts: join(directory, 'hosts.yaml') }, contextOf())
+  const tryOut = (line: string, away: readonly string[]) => {
+    const whatIf = parseWhatIf(line)
+    if (typeof whatIf === 'string') throw new Error(whatIf)
+    return queue.tryOut(whatIf, away)
+  }
+  return { hosts, tryOut, [Symbol.dispose]: () => queue[Symbol.dispose]() }
+}
+
+it('names in a what-if all jobs that would have to end', async () => {
+  using queue = await tenTaken()
+  const { victims = [] } = queue.tryOut('--bundles 10 --gpu 1 --strategy SPREAD', [])
   expect(victims.map(({ job }) => job).toSorted((one, other) => one - other)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+})
+
+it('places nothing in a what-if on hosts that are away', async () => {
+  using queue = await tenTaken()
+  const line = '--cpu 0 --memory 1GiB'
+  expect(queue.tryOut(line, ['m0', 'm1']).places?.map(({ host }) => host)).toEqual(['m2'])
+  expect(queue.tryOut(line, queue.hosts)).toMatchObject({
+    places: undefined,
+    why: [expect.stringContaining('m[0-9]')],
+  })
 })

@@ -218,7 +218,7 @@ describe('muster job', () => {
         ])
       }
     expect((await job(['submit', '--launch', 'plain', '--', 'A=1 b'])).messages).toBe(
-      'muster: --launch plain needs one simple command, but this line sets the variable A before the command\nUse: --env A=1\n',
+      'muster: --launch plain needs one simple command, but this line sets the variable A before the command\nUse: --env A=VALUE\n',
     )
     expect((await job(['submit', '--launch', 'alone', '--', line])).output).toBe('1\n')
     expect((await job(['submit', '--launch', 'plain', '--', 'sh', '-c', line])).output).toBe('2\n')

@@ -10,7 +10,6 @@ import { gpuComplaints } from '../../../../src/ops/doctor/findings/gpus.ts'
 import { hostFindings } from '../../../../src/ops/doctor/report.ts'
 import { limitedFunctions } from '../../../../src/ops/kernel/fact.ts'
 import { anyCharacter } from '../../../support/any-character.ts'
-import { randomRuns } from '../../../support/random-runs.ts'
 import { NO_FACTS } from '../../../unit/ops/doctor/capture.ts'
 
 const TWO = `GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-6cddd06f-8784-75c0-bba2-de77592df22f)
@@ -111,10 +110,7 @@ describe('GPUs of a host', () => {
 
   test('are unknown, never zero, for hostile bytes', () => {
     const known = (text: string) => Number.isSafeInteger(parsed(text)?.count ?? 0)
-    fc.assert(
-      fc.property(fc.string({ unit: anyCharacter }), (text) => known(text) && known(`count=${text}`)),
-      { numRuns: randomRuns(100) },
-    )
+    fc.assert(fc.property(fc.string({ unit: anyCharacter }), (text) => known(text) && known(`count=${text}`)))
     expect(parsed('count=-1')).toBeUndefined()
     expect(parsed('count=1e9')).toBeUndefined()
   })

@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest'
 import { parseFacts } from '../../../../src/ops/doctor/fact-script.ts'
 import { parseDisk } from '../../../../src/ops/doctor/facts/disk.ts'
 import { anyCharacter } from '../../../support/any-character.ts'
-import { randomRuns } from '../../../support/random-runs.ts'
 import { captured, factsOf } from './capture.ts'
 
 describe('facts', () => {
@@ -116,7 +115,6 @@ describe('facts', () => {
       fc.property(fc.array(section), (sections) => {
         expect(parseFacts(sections.join(''), 'mark').hanging).toBeInstanceOf(Array)
       }),
-      { numRuns: randomRuns(100) },
     )
   })
 

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { roundRobin, slotsOf } from '../../../../src/ops/net/mesh/link.ts'
-import { randomRuns } from '../../../support/random-runs.ts'
 
 const names = (count: number) => Array.from({ length: count }, (_, index) => `m${index + 1}`)
 const counts = fc.integer({ min: 1, max: 65 })
@@ -39,7 +38,6 @@ describe('rounds of a mesh', () => {
           if (isSerial) expect(slot.length).toBe(isBidirectional ? 2 : 1)
         }
       }),
-      { numRuns: randomRuns(100) },
     )
   })
 })

@@ -7,7 +7,6 @@ import type { PathEvent } from '../../../../src/ssh/copy/events.ts'
 import { type LinkHelper, Links, type Peer } from '../../../../src/ssh/copy/links.ts'
 import type { HelperMessage } from '../../../../src/ssh/copy/remote-helper.ts'
 import type { CopySource } from '../../../../src/ssh/copy/source.ts'
-import { randomRuns } from '../../../support/random-runs.ts'
 import { ManualClock } from '../manual-clock.ts'
 
 const MIB = 1024 * 1024
@@ -464,7 +463,6 @@ describe('a chain', () => {
           expect([...cluster.hosts.values()].filter(({ isReleased }) => !isReleased)).toEqual([])
         },
       ),
-      { numRuns: randomRuns(100) },
     )
   })
 

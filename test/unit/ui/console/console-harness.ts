@@ -84,6 +84,13 @@ class FakeFleet implements Fleet {
     this.events.emit({ type: 'session', host, state: { kind: 'ready', sinceMs: 0, attempt: 1 } })
     this.events.emit({ type: 'shell', host, state: { kind: 'open' } })
   }
+
+  /** The connection is lost and comes back, with a new shell. */
+  renewShell(host: string): void {
+    this.events.emit({ type: 'shell', host, state: { kind: 'ended', end: { kind: 'lost', reason: 'reset' } } })
+    this.events.emit({ type: 'shell', host, state: { kind: 'opening' } })
+    this.up(host)
+  }
 }
 
 export const idleWork: WorkPort = {

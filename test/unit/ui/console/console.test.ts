@@ -457,23 +457,14 @@ describe('pastes', () => {
     ])
   })
 
-  const reconnect = ({ fleet }: ConsoleHarness, hosts: readonly string[]): void => {
-    for (const host of hosts) {
-      const end = { kind: 'lost', reason: 'reset' } as const
-      fleet.events.emit({ type: 'shell', host, state: { kind: 'ended', end } })
-      fleet.events.emit({ type: 'shell', host, state: { kind: 'opening' } })
-      fleet.up(host)
-    }
-  }
-
   test('go to no new shell, and keep the text if all hosts have a new one', () => {
     const harness = createConsoleHarness()
     harness.type(paste('one\ntwo'))
-    reconnect(harness, ['m1', 'm2', 'm3', 'm4'])
+    for (const host of ['m1', 'm2', 'm3', 'm4']) harness.fleet.renewShell(host)
     expect(dialog(harness)?.title).toBe('Paste 2 lines into 0 hosts')
     harness.type('\x13')
     expect(['m1', 'm2', 'm3', 'm4'].map(harness.got)).toEqual(['', '', '', ''])
-    expect(harness.console.state.notice?.text).toBe('not sent to m[1-4]: the shell ended or was opened again')
+    expect(harness.console.state.notice?.text).toBe('not sent to m[1-4]: its shell is new')
     harness.type(`${LEADER}p`)
     expect(dialog(harness)?.title).toBe('Paste 2 lines into 4 hosts: m[1-4]')
     harness.type('\x13')

@@ -37,10 +37,4 @@ describe('a password', () => {
   ])('%s is found in %s', (secret, row, rest) => {
     expect(hidden(secret, row)).toBe(rest)
   })
-
-  it('is searched for quickly in rows that nearly contain it', () => {
-    const secret = `${'$"\'\\'.repeat(16)}x`
-    const row = '$"\'\\'.repeat(2000)
-    expect(hidden(secret, row)).toBe(row)
-  })
 })
