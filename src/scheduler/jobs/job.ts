@@ -10,7 +10,7 @@ import { HOST_ROLE, type LaunchSpec, REFUSED, type Role, type Said } from '../la
 import type { RankEnd } from '../launch/rank.ts'
 import { rankBounds } from '../launch/rank-bounds.ts'
 import type { Ring } from '../launch/ring.ts'
-import { type Failure, formatFirstFailure, isPortTaken } from '../launch/verdict.ts'
+import { type Failure, formatFirstFailure, isPortTaken, isStoppedAfter } from '../launch/verdict.ts'
 import type { ResourceRequest, Strategy } from '../model/resources.ts'
 import type { Needs } from '../plans/needs.ts'
 import { formatLeft, type LeftRunning } from './left-running.ts'
@@ -152,12 +152,15 @@ export type JobState =
       readonly cause?: BundleEnd
       /** Why it was cancelled. */
       readonly because?: string
-      readonly failed?: number
-    } & Active)
+    } & Fallen &
+      Active)
   | ({ readonly kind: FinalKind; readonly endedMs: number; readonly reason?: string } & Fallen & Partial<Active>)
 
-/** `failed`: the bundle whose failure Muster saw first. Undefined: none failed before the stop, or an earlier version ended the job. */
-type Fallen = { readonly failed?: number }
+/**
+ * `failed`: the bundle whose failure Muster saw first. Undefined: none failed before the stop, or an earlier version ended the job.
+ * `failedMs`: when Muster heard of it, if the bundle told it before its end; the others are stopped from then on.
+ */
+type Fallen = { readonly failed?: number; readonly failedMs?: number }
 
 export type FinalKind = 'done' | 'failed' | 'timed-out' | 'lost' | 'cancelled'
 
@@ -319,7 +322,10 @@ function forgotten(job: Job, hosts: readonly string[], nowMs: number): Job {
 /** mpirun's host tells a line for each other host. */
 const MOST_SAID = 512
 const MOST_SAID_CHARACTERS = 4096
-/** A launched bundle tells that its command failed before it has ended what that left, so that the others are stopped at once. */
+/**
+ * A launched bundle tells that its command failed before it has ended what that left, so that the others are stopped at once. Its
+ * command may tell it too, and go on.
+ */
 const FAILED = 'failed'
 const MOST_RANK_ENDS = 2048
 
@@ -343,9 +349,10 @@ function said(
   if (isTooMuch) facts.splice(0, facts.length, [REFUSED, `it told more than the ${MOST_SAID} facts that a job keeps`])
   const next: BundleState = { ...bundle, said: { ...known, ...Object.fromEntries(facts) }, ranks: [...ended, ...ends] }
   const bundles = state.bundles.with(rank, next)
-  return facts.some(([name]) => name === FAILED) && bundle.kind !== 'ended' && state.kind !== 'ending'
-    ? { ...job, state: { ...state, kind: 'ending', stop: undefined, sinceMs: nowMs, bundles, failed: rank } }
-    : { ...job, state: { ...state, bundles } }
+  if (!facts.some(([name]) => name === FAILED) || bundle.kind === 'ended' || state.kind === 'ending')
+    return { ...job, state: { ...state, bundles } }
+  const fallen = { failed: rank, failedMs: nowMs }
+  return { ...job, state: { ...state, kind: 'ending', stop: undefined, sinceMs: nowMs, bundles, ...fallen } }
 }
 
 function seen(job: Job, state: ActiveState, rank: number, bundle: SeenBundle, nowMs: number): Job {
@@ -442,8 +449,8 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
     one.kind === 'ended' && one.beganMs !== undefined && one.ranMs !== undefined ? [one.beganMs + one.ranMs] : [],
   )
   const endedMs = endsMs.length === 0 ? nowMs : Math.max(...endsMs)
-  const fallen = state.kind === 'ending' ? state.failed : undefined
-  const base = { places, ...defined({ ring, failed: fallen }), bundles, startedMs, placedMs, endedMs }
+  const { failed: fallen, failedMs } = state.kind === 'ending' ? state : {}
+  const base = { places, ...defined({ ring, failed: fallen, failedMs }), bundles, startedMs, placedMs, endedMs }
   const over = (kind: FinalKind, reason?: string): Job => ({ ...job, state: { ...base, kind, ...defined({ reason }) } })
   type Again = { readonly notBeforeMs?: number; readonly last: string; readonly portsTaken?: number }
   const again = (own: Again, failures = job.failures): Job => ({
@@ -454,7 +461,7 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
   })
   // What ended well before it was told to stop has succeeded; a program that saves and ends well when it is told to has not.
   const wasTold = state.kind === 'ending' && stop !== undefined && endsMs.length > 0 && endedMs > state.sinceMs
-  if (stop === 'finished' || (ends.every(isWell) && !wasTold)) return over('done')
+  if (stop === 'finished' || (ends.every(isWell) && !wasTold && fallen === undefined)) return over('done')
   if (stop === 'cancelled') {
     const isGivenUp = ends.some((end) => end.kind === 'gone' && end.reason === GIVEN_UP.reason)
     const because = state.kind === 'ending' ? state.because : undefined
@@ -504,14 +511,14 @@ export const isSignalled = (code: number): boolean => SIGNALLED.includes(code)
  */
 export function failuresOf(
   spec: JobSpec,
-  { places = [], bundles = [], failed: fallen }: Fallen & Partial<Active>,
+  { places = [], bundles = [], failed: fallen, failedMs = Infinity }: Fallen & Partial<Active>,
 ): readonly Failure[] {
   const { launch, roles, engine } = spec
   if (engine !== undefined) return []
   const requests = requestsOf(spec)
   const names = namesOf(roles, bundles.length)
   const bounds = rankBounds(spec, bundles.length)
-  return bundles.flatMap((bundle, index): readonly Failure[] => {
+  const all = bundles.flatMap((bundle, index): readonly Failure[] => {
     const { said } = bundle
     const ranks = (bundle.ranks ?? []).filter(({ rank }) => bounds.canHave(index, rank))
     const host = places[index]?.host ?? ''
@@ -533,10 +540,17 @@ export function failuresOf(
     }
     // Muster does not know when it ended.
     if (end.kind === 'gone') return STOPPED.has(end.reason) ? failed : [...failed, { ...own, text: end.reason }]
-    if (end.kind !== 'exit' || end.code === 0) return failed
+    if (end.kind !== 'exit') return failed
+    const endedMs = beganMs === undefined || ranMs === undefined ? undefined : beganMs + ranMs
+    // Its host tells the exit code of a command that has ended; anything else is what the command told.
+    if (fallen === index && said?.[FAILED] !== undefined && said[FAILED] !== String(end.code)) {
+      const text = [REPORTED, ...(said.why ? [said.why] : [])].join(': ')
+      return [...failed, { ...own, endedMs: Math.min(failedMs, endedMs ?? Infinity), text, hasReported: true }]
+    }
+    if (end.code === 0) return failed
     const exit = {
       code: end.code,
-      endedMs: beganMs === undefined || ranMs === undefined ? undefined : beganMs + ranMs,
+      endedMs,
       text: end.isOutOfMemory
         ? formatEnd(end, requests[index]?.memoryBytes)
         : said?.why || (end.isUnwritten ? UNWRITTEN : undefined),
@@ -544,7 +558,11 @@ export function failuresOf(
     }
     return [...failed, { ...own, ...exit }]
   })
+  const reported = all.find(({ hasReported }) => hasReported)
+  return reported === undefined ? all : all.filter((one) => !isStoppedAfter(one, reported))
 }
+
+const REPORTED = 'it had reported a failure'
 
 /** `rank 3`, or `ps 0` where bundles have roles. */
 export function namesOf(roles: JobSpec['roles'], bundles: number): readonly string[] {

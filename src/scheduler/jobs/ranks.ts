@@ -159,8 +159,8 @@ function judgeOf({ spec, state }: Job): Judge {
   const byKey = new Map(failures.map((failure) => [keyOf(failure), failure]))
   return {
     of(place, code) {
-      if (code === 0) return { state: 'done' }
       const failure = byKey.get(keyOf(place))
+      if (code === 0 && !failure?.hasReported) return { state: 'done' }
       // It belongs to an earlier restart, or was stopped without an exit code.
       if (failure === undefined) return { state: code === undefined || isSignalled(code) ? 'stopped' : 'failed' }
       const { isStopped, text } = failure

@@ -33,6 +33,9 @@ const isBundle = (value: unknown): boolean =>
   isObject(value) &&
   (value.kind === 'sent' || value.kind === 'begun' || (value.kind === 'ended' && isObject(value.end)))
 
+const isFallen = ({ failed, failedMs }: Fields): boolean =>
+  isOptional(failed, isNumber) && isOptional(failedMs, isNumber)
+
 /** `kind`: as its row has it. */
 export function isJobState(value: unknown, { kind }: { readonly kind?: unknown }): value is JobState {
   if (!isObject(value) || value.kind !== kind) return false
@@ -42,11 +45,12 @@ export function isJobState(value: unknown, { kind }: { readonly kind?: unknown }
     return (
       isNumber(value.endedMs) &&
       isOptional(value.reason, isText) &&
-      isOptional(value.failed, isNumber) &&
+      isFallen(value) &&
       isOptional(places, (list) => isListOf(list, isPlace)) &&
       isOptional(bundles, (list) => isListOf(list, isBundle))
     )
-  return ACTIVE.has(kind) && isListOf(places, isPlace) && isListOf(bundles, isBundle) && isNumber(startedMs)
+  const isWhole = isListOf(places, isPlace) && isListOf(bundles, isBundle) && isNumber(startedMs)
+  return ACTIVE.has(kind) && isWhole && isFallen(value)
 }
 
 const FINAL: ReadonlySet<unknown> = new Set(FINAL_KINDS)

@@ -5,7 +5,7 @@ export type Failure = {
   readonly title: string
   readonly bundle: number
   readonly host: string
-  /** Undefined: the rank was lost; `text` says how. */
+  /** Undefined: the rank was lost, or `hasReported`; `text` says how. */
   readonly code?: number
   readonly endedMs?: number | undefined
   /** By how much `endedMs` may be wrong, beside the other hosts. */
@@ -15,6 +15,8 @@ export type Failure = {
   readonly isLauncher: boolean
   /** Muster saw this failure first. That counts more than the clocks of hosts and what ranks printed. */
   readonly isFirst?: boolean
+  /** It told at `endedMs` that it failed, and went on: its exit code and last words may come from being stopped. */
+  readonly hasReported?: boolean
   /** It ended by a signal, so it was probably stopped. If it failed first, it was not. */
   readonly isStopped?: boolean
 }
@@ -68,7 +70,14 @@ export const isPortTaken = (text: string): boolean => PORT_TAKEN.test(text)
 
 const isEnded = ({ isFirst, code, text = '' }: Failure): boolean =>
   !isFirst && code === TERMINATED && !RAISED.test(text)
-const isConsequence = (one: Failure): boolean => isEnded(one) || CONSEQUENCE.test(one.text ?? '')
+const isConsequence = (one: Failure): boolean => !one.hasReported && (isEnded(one) || CONSEQUENCE.test(one.text ?? ''))
+
+/** Whether it was stopped because the other one had told of its failure: it ended by a signal from then on, and raised nothing. */
+export const isStoppedAfter = (one: Failure, { bundle, endedMs = Infinity }: Failure): boolean =>
+  one.bundle !== bundle &&
+  one.isStopped === true &&
+  !RAISED.test(one.text ?? '') &&
+  (one.endedMs ?? -Infinity) > endedMs - CLOCK_MS
 
 /**
  * The failures in the order of their likelihood to be the cause: the first one counts. Words decide among those that ended about
@@ -82,7 +91,7 @@ export function rankFailures(failures: readonly Failure[]): readonly Failure[] {
   const weight = (one: Failure) => {
     if (one.isFirst) return -1
     const isLate = (one.endedMs ?? earliestMs) - earliestMs > LINGERS_MS
-    const ofLauncher = !one.isLauncher ? 0 : !isConsequence(one) && isFirst(one) ? 0.5 : 4
+    const ofLauncher = !one.isLauncher || one.hasReported ? 0 : !isConsequence(one) && isFirst(one) ? 0.5 : 4
     return (isLate ? 16 : 0) + (isEnded(one) ? 8 : 0) + ofLauncher + (isConsequence(one) ? 1 : 0)
   }
   return failures.toSorted(

@@ -187,8 +187,11 @@ const IN_JOB_2: readonly string[] = [
     '{"kind":"running","places":[],"bundles":{},"startedMs":1}',
     '{"kind":"running","places":[7],"bundles":[],"startedMs":1}',
     '{"kind":"running","places":[],"bundles":[{"kind":"ended"}],"startedMs":1}',
+    '{"kind":"running","places":[],"bundles":[],"startedMs":1,"failedMs":"now"}',
   ].map((text) => `UPDATE jobs SET kind = 'running', state = '${text}' WHERE id = 2`),
-  `UPDATE jobs SET kind = 'failed', state = '{"kind":"failed","endedMs":"now"}', ended_ms = 1 WHERE id = 2`,
+  ...['{"kind":"failed","endedMs":"now"}', '{"kind":"failed","endedMs":1,"failedMs":"now"}'].map(
+    (text) => `UPDATE jobs SET kind = 'failed', state = '${text}', ended_ms = 1 WHERE id = 2`,
+  ),
   `UPDATE jobs SET environment = '[]' WHERE id = 2`,
   `UPDATE jobs SET environment = '{"A":1}' WHERE id = 2`,
   `UPDATE jobs SET after = '{"a":1}' WHERE id = 2`,

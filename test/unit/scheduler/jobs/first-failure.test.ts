@@ -141,6 +141,52 @@ describe('with a launcher', () => {
     expect(failedOf(other)).toEqual([1])
   })
 
+  describe('a bundle that tells that it failed and goes on', () => {
+    const TF: NonNullable<JobSpec['launch']> = { kind: 'tf', options: {}, ports: [46_000, 46_999] }
+    // Muster hears it at 20 s.
+    const reported: JobEvent = { kind: 'said', rank: 1, said: { failed: '' }, ranks: [] }
+    const stopped = (code: number) => exit(code, 19_010)
+    const REASON = 'rank 1 on m2 failed first: it had reported a failure'
+
+    it.each([143, 137, 130, 0])('is named alone, though all end with exit code %i when they are stopped', (code) => {
+      const ends = [stopped(code), stopped(code), stopped(code)].map((end, rank) => seen(rank, end))
+      const job = lifeOf({ launch: TF }, reported, ...ends)
+      expect(job.state).toMatchObject({ kind: 'failed', failed: 1, failedMs: 20_000, reason: REASON })
+      const other = code === 0 ? 'done 0' : `stopped ${code}`
+      expect(statesOf(job)).toEqual([other, `failed ${code}`, other])
+      expect(failedOf(job)).toEqual([1])
+    })
+
+    it('is named with what it raised, though another one is killed by force after it', () => {
+      const why: JobEvent = { kind: 'said', rank: 1, said: { why: 'ValueError: bad batch' }, ranks: [] }
+      const ends = [seen(0, stopped(143)), why, seen(1, stopped(1)), seen(2, stopped(137))]
+      expect(reasonOf(lifeOf({ launch: TF }, reported, ...ends))).toBe(`${REASON}: ValueError: bad batch`)
+    })
+
+    it('is not the first where another one had ended before, or raised something and lingered', () => {
+      const early = lifeOf({ launch: TF }, reported, seen(0, exit(137, 9000)), seen(1, stopped(143)), seen(2, exit(0)))
+      expect(reasonOf(early)).toBe('rank 0 on m1 failed first: exit 137 (SIGKILL), 10.0 s before the others')
+      const raised: JobEvent = { kind: 'said', rank: 0, said: { why: 'ValueError: bad batch' }, ranks: [] }
+      const ends = [raised, seen(0, stopped(143)), seen(1, stopped(143)), seen(2, stopped(143))]
+      expect(reasonOf(lifeOf({ launch: TF }, reported, ...ends))).toBe(
+        'rank 0 on m1, rank 1 on m2 failed within 20 ms of each other: exit 143 (SIGTERM): ValueError: bad batch',
+      )
+    })
+
+    it('is judged by its exit code where its host told that, as its command had ended', () => {
+      const told: JobEvent = { kind: 'said', rank: 1, said: { failed: '3' }, ranks: [] }
+      const job = lifeOf({ launch: TF }, told, seen(1, exit(3)), seen(0, stopped(143)), seen(2, stopped(143)))
+      expect(reasonOf(job)).toBe('rank 1 on m2 failed first: exit 3, 18.0 s before the others')
+    })
+
+    it('is named as the launcher of its ranks', () => {
+      const ranks = [told(0, 137, 20_030), told(1, 143, 20_030), told(2, 137, 20_040)]
+      const ends = [0, 1, 2].map((rank) => seen(rank, stopped(143)))
+      const job = lifeOf({ launch: MPI }, reported, ...ranks, ...ends)
+      expect(reasonOf(job)).toBe('the mpi launcher on m2 failed first: it had reported a failure')
+    })
+  })
+
   it('a rank is lost if its whole bundle vanished', () => {
     const job = lifeOf({ launch: MPI }, told(0, 143, 5400), seen(2, vanished), seen(0, exit(143)), seen(1, exit(143)))
     expect(job.state.kind).toBe('lost')
