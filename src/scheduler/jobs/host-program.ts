@@ -13,7 +13,7 @@ import { printable } from '../../base/printable.ts'
 import { EACH_STAT, READ_STAT } from '../../base/proc-stat.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Said } from '../launch/launcher.ts'
-import { parseRankEnd, RANK_PROGRAM, type RankEnd, type UpClock, WHY_FUNCTION } from '../launch/rank.ts'
+import { parseRankEnd, RANK_PROGRAM, type RankEnd, TELL_LOST, type UpClock, WHY_FUNCTION } from '../launch/rank.ts'
 import { CHECKPOINT, formatCheckpoint } from './checkpoint.ts'
 import { type BundleEnd, type BundleTimes, ENDED_SILENTLY, REBOOTED, type SeenBundle } from './job.ts'
 import { parseLeft } from './left-running.ts'
@@ -472,7 +472,8 @@ const TELL_FAILED = `[ $c = 0 ] || { echo "failed $c" >>said; echo "${NOTICE}$k 
 
 /** What was told before the command ended is passed on before its end. */
 const SAID = `
-${WHY_FUNCTION}{ [ $c = 0 ] || printf 'why %s\\n' "$(why err $c)"; echo .; } >&9; exec 9>&-; wait $listener; rm -f say`
+${WHY_FUNCTION}{ [ $c = 0 ] || printf 'why %s\\n' "$(why err $c)"; echo .; } >&9; exec 9>&-; wait $listener; rm -f say
+{ ${TELL_LOST}} 2>/dev/null | while IFS= read -r l; do echo "$l" >>said; echo "${NOTICE}$k said $l" >&3; done`
 
 /** What comes after it is inside. */
 const ENTER_GROUP = `[ -z "$g" ] || { echo 0 >"$g/main/cgroup.procs"; } 2>/dev/null || [ -z "$limited" ] || true >unlimited

@@ -7,10 +7,10 @@
 import { defined } from '../../base/defined.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { HOST_ROLE, type LaunchSpec, REFUSED, type Role, type Said } from '../launch/launcher.ts'
-import type { RankEnd } from '../launch/rank.ts'
+import { type LostRank, parseLost, parseNoticed, type RankEnd } from '../launch/rank.ts'
 import { rankBounds } from '../launch/rank-bounds.ts'
 import type { Ring } from '../launch/ring.ts'
-import { type Failure, formatFirstFailure, isPortTaken, isStoppedAfter } from '../launch/verdict.ts'
+import { type Failure, formatFirstFailure, isPortTaken, isStoppedAfter, rankFailures } from '../launch/verdict.ts'
 import type { ResourceRequest, Strategy } from '../model/resources.ts'
 import type { Needs } from '../plans/needs.ts'
 import { formatLeft, type LeftRunning } from './left-running.ts'
@@ -536,7 +536,7 @@ export function failuresOf(
       bundle: index,
       host,
       isLauncher: launch?.ranks !== undefined,
-      isFirst: fallen === index && (launch === undefined || end.kind === 'gone'),
+      isSeenFirst: fallen === index && (launch === undefined || end.kind === 'gone'),
     }
     // Muster does not know when it ended.
     if (end.kind === 'gone') return STOPPED.has(end.reason) ? failed : [...failed, { ...own, text: end.reason }]
@@ -559,7 +559,23 @@ export function failuresOf(
     return [...failed, { ...own, ...exit }]
   })
   const reported = all.find(({ hasReported }) => hasReported)
-  return reported === undefined ? all : all.filter((one) => !isStoppedAfter(one, reported))
+  if (reported !== undefined) return all.filter((one) => !isStoppedAfter(one, reported))
+  const [first] = fallen === undefined ? [] : rankFailures(all)
+  if (first?.code === undefined || !first.isLauncher) return all
+  const { said: own = {} } = bundles[first.bundle] ?? {}
+  // Under another launcher, a program may print such a line.
+  const noticed = own.mpi === 'openmpi' ? parseNoticed(own.noticed) : undefined
+  const lost = bundles.flatMap(({ said }, bundle) => {
+    // What Muster stops with its launcher may have no time to tell its end.
+    if (all.some((one) => one !== first && one.isLauncher && one.isStopped && one.bundle === bundle)) return []
+    const ranks = parseLost(said?.lost).filter((rank) => bounds.canHave(bundle, rank))
+    const host = places[bundle]?.host ?? ''
+    return ranks.map((rank) => ({ bundle, host, ...(noticed?.rank === rank ? noticed : { rank }) }))
+  })
+  if (lost.length === 0) return all
+  const isNamed = ({ rank }: LostRank) => Number(rank === noticed?.rank)
+  const sorted = lost.toSorted((one, other) => isNamed(other) - isNamed(one) || one.rank - other.rank)
+  return all.map((one) => (one === first ? { ...one, lost: sorted } : one))
 }
 
 const REPORTED = 'it had reported a failure'

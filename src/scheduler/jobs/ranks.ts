@@ -132,14 +132,19 @@ function withClaims(rows: readonly RankRow[]): readonly RankRow[] {
 export function failedRanks({ spec, state }: Job, rows: readonly RankRow[]): readonly RankRow[] {
   if (!('places' in state)) return []
   const byKey = new Map(rows.map((row) => [keyOf(row), row]))
-  const ended = rankFailures(failuresOf(spec, state)).flatMap((failure) =>
-    failure.isLauncher
-      ? rows.filter((row) => row.bundle === failure.bundle && row.state === 'lost')
-      : (byKey.get(keyOf(failure)) ?? []),
-  )
+  const ended = rankFailures(failuresOf(spec, state)).flatMap((failure) => {
+    if (!failure.isLauncher) return byKey.get(keyOf(failure)) ?? []
+    const told = (failure.lost ?? []).flatMap(({ rank, bundle }) => rows.filter(isOf(rank, bundle)))
+    return [...new Set([...told, ...rows.filter((row) => row.bundle === failure.bundle)])].filter(
+      (row) => row.state === 'lost',
+    )
+  })
   const failed = ended.filter((row) => row.state === 'failed' || row.state === 'lost')
   return failed.length === 0 ? ended : failed
 }
+
+const isOf = (rank: number, bundle: number) => (one: { readonly rank: number; readonly bundle: number }) =>
+  one.rank === rank && one.bundle === bundle
 
 type Place = Pick<Failure, 'title' | 'bundle'>
 
@@ -148,8 +153,11 @@ const keyOf = ({ title, bundle }: Place): string => `${bundle} ${title}`
 type Judge = {
   /** `code`: undefined if it ended without one. */
   of(place: Place, code: number | undefined): { readonly state: RankState; readonly text?: string }
-  /** The state of ranks that told no end: `lost` if their launcher was lost or failed first, since it ended before them; else `stopped`. */
-  ofSilent(bundle: number): 'lost' | 'stopped'
+  /**
+   * The state of a rank that told no end: `lost` if its launcher was lost or failed first, since it ended before the rank, or if its
+   * host says that it told none; else `stopped`.
+   */
+  ofSilent(rank: number, bundle: number): 'lost' | 'stopped'
 }
 
 /** The rank that failed first was not stopped, even if its exit code is that of a signal. */
@@ -167,7 +175,8 @@ function judgeOf({ spec, state }: Job): Judge {
       const state = code === undefined ? 'lost' : isStopped && failure !== first ? 'stopped' : 'failed'
       return { state, ...defined({ text }) }
     },
-    ofSilent: (bundle) =>
+    ofSilent: (rank, bundle) =>
+      first?.lost?.some(isOf(rank, bundle)) ||
       failures.some((one) => one.isLauncher && one.bundle === bundle && (one === first || one.code === undefined))
         ? 'lost'
         : 'stopped',
@@ -194,7 +203,7 @@ function launchedRow(
     const more = { ...(endedMs === undefined ? {} : { endedMs }), ...(text === undefined ? {} : { text }) }
     return { ...base, state: judge.of(base, code).state, restart, code, ...more }
   }
-  const state = known.kind === 'ended' ? judge.ofSilent(bundle) : known.kind === 'begun' ? 'running' : 'waiting'
+  const state = known.kind === 'ended' ? judge.ofSilent(rank, bundle) : known.kind === 'begun' ? 'running' : 'waiting'
   return { ...base, state, restart: reading?.restart ?? end?.restart ?? 0 }
 }
 

@@ -91,6 +91,33 @@ m=; [ $c = 0 ] || m=$(why "$e" $c)
 { printf '%s\\n' "rank $r $t $c $u $m" >&9; } 9<>"$d/say"
 exit $c`
 
+/** Ranks that a bundle names as lost. */
+const MOST_LOST = 256
+
+/**
+ * For sh, once a bundle has heard everything: `lost RANK…`, those whose program was killed before it could tell their end; and what
+ * mpirun says of a rank anywhere, `noticed RANK SIGNAL`.
+ */
+export const TELL_LOST = `[ ! -f ranks ] || { [ ! -f said ] || cat said; cat ranks; } | head -c 262144 | awk '
+    $1 == "rank" { told[$2 " " $3] = 1 }
+    /^[0-9]+ [0-9]+ [0-9]+$/ { last[$1] = $2 }
+    END { for (r in last) if (!((r " " last[r]) in told) && n++ < ${MOST_LOST}) l = l " " r; if (l != "") print "lost" l }'
+  [ $c = 0 ] || tail -n ${TAIL_LINES} err | sed -n 's/.*process rank \\([0-9]\\{1,6\\}\\) with PID [0-9]* on node [^ ]* exited on signal \\([0-9]\\{1,2\\}\\) .*/noticed \\1 \\2/p' | tail -n 1
+`
+
+/** A rank that began and told no end. `signal`: what ended it, as mpirun says. */
+export type LostRank = { readonly rank: number; readonly signal?: number }
+
+/** Of the words after `lost`. */
+export const parseLost = (words: string | undefined): readonly number[] =>
+  /^\d{1,6}( \d{1,6})*$/.test(words ?? '') ? [...new Set(`${words}`.split(' ').map(Number))] : []
+
+/** Of the words after `noticed`. */
+export function parseNoticed(words: string | undefined): LostRank | undefined {
+  const [, rank, signal] = /^(\d{1,6}) (\d{1,2})$/.exec(words ?? '') ?? []
+  return rank === undefined ? undefined : { rank: Number(rank), signal: Number(signal) }
+}
+
 /**
  * Starts ranks as processes of their own; when one fails, the others of its bundle are stopped. `command`: words for sh. `rank` and
  * `total`: numbers, or words of sh. The text has no braces, so that a row of hosts.yaml can hold it.

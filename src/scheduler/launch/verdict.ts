@@ -1,4 +1,5 @@
 /** Which rank of a failed job failed first: the others end because of it, and their words are consequences. */
+import type { LostRank } from './rank.ts'
 
 export type Failure = {
   /** `rank 3`, `ps 0`, `the launcher`. */
@@ -13,8 +14,10 @@ export type Failure = {
   readonly text?: string | undefined
   /** A launcher ends because its ranks do. */
   readonly isLauncher: boolean
+  /** Of a launcher that failed: ranks that told no end, first the one that it names. */
+  readonly lost?: readonly (LostRank & Pick<Failure, 'bundle' | 'host'>)[]
   /** Muster saw this failure first. That counts more than the clocks of hosts and what ranks printed. */
-  readonly isFirst?: boolean
+  readonly isSeenFirst?: boolean
   /** It told at `endedMs` that it failed, and went on: its exit code and last words may come from being stopped. */
   readonly hasReported?: boolean
   /** It ended by a signal, so it was probably stopped. If it failed first, it was not. */
@@ -68,8 +71,8 @@ const PORT_TAKEN = /EADDRINUSE|address (is )?already in use/i
 
 export const isPortTaken = (text: string): boolean => PORT_TAKEN.test(text)
 
-const isEnded = ({ isFirst, code, text = '' }: Failure): boolean =>
-  !isFirst && code === TERMINATED && !RAISED.test(text)
+const isEnded = ({ isSeenFirst, code, text = '' }: Failure): boolean =>
+  !isSeenFirst && code === TERMINATED && !RAISED.test(text)
 const isConsequence = (one: Failure): boolean => !one.hasReported && (isEnded(one) || CONSEQUENCE.test(one.text ?? ''))
 
 /** Whether it was stopped because the other one had told of its failure: it ended by a signal from then on, and raised nothing. */
@@ -86,12 +89,12 @@ export const isStoppedAfter = (one: Failure, { bundle, endedMs = Infinity }: Fai
  */
 export function rankFailures(failures: readonly Failure[]): readonly Failure[] {
   const earliestMs = Math.min(...failures.map(({ endedMs = Infinity }) => endedMs))
-  const isFirst = ({ endedMs = Infinity }: Failure) =>
+  const endedFirst = ({ endedMs = Infinity }: Failure) =>
     failures.every((one) => one.isLauncher || isEnded(one) || (one.endedMs ?? -Infinity) > endedMs)
   const weight = (one: Failure) => {
-    if (one.isFirst) return -1
+    if (one.isSeenFirst) return -1
     const isLate = (one.endedMs ?? earliestMs) - earliestMs > LINGERS_MS
-    const ofLauncher = !one.isLauncher || one.hasReported ? 0 : !isConsequence(one) && isFirst(one) ? 0.5 : 4
+    const ofLauncher = !one.isLauncher || one.hasReported ? 0 : !isConsequence(one) && endedFirst(one) ? 0.5 : 4
     return (isLate ? 16 : 0) + (isEnded(one) ? 8 : 0) + ofLauncher + (isConsequence(one) ? 1 : 0)
   }
   return failures.toSorted(
@@ -117,23 +120,36 @@ export function formatFirstFailure(failures: readonly Failure[]): string | undef
   const { text = '' } = first
   const advice = first.isLauncher ? ADVICE.find(([words]) => words.test(text))?.[1] : undefined
   const why = advice === undefined ? text : `${text}. ${advice}`
-  const { endedMs = Number.NaN } = first
+  const { endedMs = Number.NaN, lost = [] } = first
+  // The launcher says that this rank ended before it.
+  const mayFollow = lost.some(({ signal }) => signal !== undefined)
   const others = failures.filter((one) => one !== first && one.isLauncher === first.isLauncher)
   const apartMs = (one: Failure) => (one.endedMs ?? Number.NaN) - endedMs
   const close = others.filter(
     (one) =>
       isConsequence(one) === isConsequence(first) &&
-      !(first.isFirst && one.isStopped) &&
+      !(first.isSeenFirst && one.isStopped) &&
       Math.abs(apartMs(one)) <= doubtOf(first, one),
   )
   if (close.length > 0) {
     const named = [first, ...close].slice(0, MOST_NAMED).map(({ title, host }) => `${title} on ${host}`)
     const more = close.length + 1 - named.length
     const withinMs = Math.max(...close.map((one) => doubtOf(first, one)))
-    return `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''} failed within ${withinMs} ms of each other: ${endWords(first, '', why)}`
+    return `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''} failed within ${withinMs} ms of each other: ${endWords(first, '', why)}${lostWords(first)}`
   }
   const gapMs = Math.min(...others.map(apartMs))
   const isClear = Number.isFinite(gapMs) && gapMs > Math.max(LEAST_TOLD_MS, ...others.map((one) => doubtOf(first, one)))
-  const before = isClear ? `, ${(gapMs / 1000).toFixed(1)} s before the others` : ''
-  return `${first.title} on ${first.host} failed first: ${endWords(first, before, why)}`
+  const before = isClear && !mayFollow ? `, ${(gapMs / 1000).toFixed(1)} s before the others` : ''
+  return `${first.title} on ${first.host} failed${mayFollow ? '' : ' first'}: ${endWords(first, before, why)}${lostWords(first)}`
+}
+
+/** `; lost: rank 1 on m2 (SIGKILL, says mpirun), rank 4 on m3 and 2 more` */
+function lostWords({ lost = [] }: Failure): string {
+  if (lost.length === 0) return ''
+  const named = lost.slice(0, MOST_NAMED).map(({ rank, host, signal }) => {
+    const word = signal === undefined ? '' : ` (${SIGNALS[signal] ?? `signal ${signal}`}, says mpirun)`
+    return `rank ${rank} on ${host}${word}`
+  })
+  const more = lost.length - named.length
+  return `; lost: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }

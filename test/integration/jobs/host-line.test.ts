@@ -180,6 +180,24 @@ echo 'ValueError: C:\\new' >&2; i=0; while [ $i -lt 2000 ]; do echo "many 1"; i=
     expect(notices.filter((one) => one.endsWith('many 1')).length).toBeLessThan(1000)
   })
 
+  it('a launched bundle names ranks whose program was killed, and what mpirun says of one', async () => {
+    const rank = (number: number, command: string) => `RANK=${number} sh "$MUSTER_DIRECTORY/rank" sh -c '${command}' &`
+    const killed = (number: number) =>
+      rank(number, `until grep -q "^${number} " "$MUSTER_DIRECTORY/ranks"; do sleep 0.05; done; kill -9 $PPID`)
+    const says = (word: string) => `process rank 3 with PID 84 on node 10.81.0.2 ${word} on signal 9 (Killed).`
+    await line.round(
+      only(
+        launched(`${killed(4)} ${rank(5, 'exit 3')} ${killed(6)} wait
+echo 'mpirun noticed that ${says('waits')}
+mpirun noticed that ${says('exited')}' >&2; exit 137`),
+      ),
+    )
+    await waitUntil(() => notices.some((one) => one.startsWith(`${KEY} exit 137`)), 'its end')
+    const told = notices.filter((one) => / (lost|noticed) /.test(one)).toSorted()
+    expect(told).toEqual([expect.stringMatching(`^${KEY} said lost (4 6|6 4)$`), `${KEY} said noticed 3 9`])
+    expect(readFileSync(join(jobs(), KEY, 'said'), 'utf8')).toMatch(/^lost .*\nnoticed 3 9$/m)
+  })
+
   it('what a launched bundle tells after its shell was lost is kept for the next one', async () => {
     await line.round(
       only(
@@ -202,7 +220,7 @@ for i in 1 2 3; do echo "fact$i x"; done >"$MUSTER_SAY"; until [ -e "$HOME/over"
     const order = start(command)
     if (order.kind !== 'start') throw new Error('it is a start')
     await line.round(only({ ...order, run: { ...order.run, isLaunched: true } }))
-    await waitUntil(() => has('said'), 'a fact')
+    await waitUntil(() => notices.includes(`${KEY} said one 1`), 'a fact')
     const check = only({ kind: 'check', key: KEY })
     const tellings = async () => {
       const answer = await line.round(check)

@@ -88,6 +88,27 @@ describe.skipIf(!canRun)('a job of mpirun that ends', { timeout: 120_000 }, () =
     expect((await queue.job('ranks', id)).stdout).not.toContain('\tfailed')
   })
 
+  it('by a rank that is killed with the program that would tell its end', async () => {
+    const id = await submit('stay')
+    const { seen, ended } = queue.work()
+    await seen(isJob(id, 'running'))
+    await isUp(id)
+    const own = lab
+      .host('m2')
+      .processes()
+      .filter(({ command }) => command.includes('mpi_end.py'))
+    for (const { pid } of own) process.kill(pid, 'SIGKILL')
+    await nothingLeft()
+    expect(await ended).toEqual([0, null])
+    const shown = await queue.show(id)
+    expect(shown).toContain(
+      'the mpi launcher on m1 failed: exit 137 (SIGKILL); lost: rank 1 on m2 (SIGKILL, says mpirun)\n',
+    )
+    expect(shown).toMatch(left)
+    expect((await queue.job('ranks', id, '--failed')).stdout).toMatch(/^RANK.*\n1\tm2\tlost\t.*\n$/)
+    expect((await queue.job('logs', id, '--failed')).stdout).toBe('==> rank 1 on m2: lost <==\n')
+  })
+
   it('by cancel', async () => {
     const id = await submit('stay')
     const { seen, ended } = queue.work()

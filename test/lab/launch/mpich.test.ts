@@ -70,6 +70,23 @@ describe.skipIf(!canRun)('a job launched by MPICH', { timeout: 45_000 }, () => {
     ).toEqual([])
   })
 
+  it('says which ranks told no end, where one was killed with the programs that would tell it', async () => {
+    const id = await queue.submit(...THREE, '--slots', '1', '--', 'sleep 3113')
+    const { seen, ended } = queue.work()
+    await seen(isJob(id, 'running'))
+    const ofRank = () =>
+      lab
+        .host('m2')
+        .processes()
+        .filter(({ command }) => command.includes('sleep 3113'))
+    await waitUntil(() => ofRank().some(({ name }) => name === 'sleep'), 'the rank to be up')
+    for (const { pid } of ofRank()) process.kill(pid, 'SIGKILL')
+    expect(await ended).toEqual([0, null])
+    // The proxies kill the other ranks with the programs that would tell their end.
+    expect(await queue.show(id)).toMatch(/the mpi launcher on m\d.* failed .*; lost: .*rank 1 on m2/)
+    expect((await queue.job('ranks', id, '--failed')).stdout).toMatch(/^1\tm2\tlost\t/m)
+  })
+
   it('ends when it is cancelled', async () => {
     const id = await queue.submit(...THREE, '--slots', '1', '--', './end stay')
     const { seen, ended } = queue.work()

@@ -187,6 +187,57 @@ describe('with a launcher', () => {
     })
   })
 
+  describe('ranks that were killed with the program that would tell their end', () => {
+    const fact = (bundle: number, said: Record<string, string>): JobEvent => ({
+      ...{ kind: 'said', rank: bundle, said },
+      ranks: [],
+    })
+    /** Bundle 0 has ranks 0 and 1, and so on; mpirun is in bundle 0 and fails. */
+    const lifeWith = (...facts: readonly JobEvent[]) =>
+      lifeOf(
+        { launch: { ...MPI, ranks: 2 } },
+        ...facts,
+        ...[seen(1, exit(0)), seen(2, exit(0)), seen(0, exit(137, 6000))],
+      )
+
+    it('are lost and named with the launcher, first the one that mpirun names', () => {
+      const job = lifeWith(
+        fact(1, { lost: '2' }),
+        fact(2, { lost: '5 4' }),
+        fact(0, { mpi: 'openmpi', noticed: '4 9' }),
+      )
+      expect(reasonOf(job)).toBe(
+        'the mpi launcher on m1 failed: exit 137 (SIGKILL); lost: rank 4 on m3 (SIGKILL, says mpirun), rank 2 on m2, rank 5 on m3',
+      )
+      expect(statesOf(job).slice(2)).toEqual(['lost', 'stopped', 'lost', 'lost'])
+      expect(failedOf(job).slice(0, 3)).toEqual([4, 2, 5])
+    })
+
+    it('are named without a word where mpirun names a rank that the job does not have, or that told its end', () => {
+      for (const noticed of ['6 9', '3 9', '-1 9', '2 9 x', '2', `2 ${'9'.repeat(9)}`])
+        expect(reasonOf(lifeWith(fact(1, { lost: '2' }), fact(0, { mpi: 'openmpi', noticed })))).toBe(
+          'the mpi launcher on m1 failed first: exit 137 (SIGKILL); lost: rank 2 on m2',
+        )
+    })
+
+    it('are those of the host that tells it, and no others', () => {
+      const plain = 'the mpi launcher on m1 failed first: exit 137 (SIGKILL)'
+      for (const lost of ['4', '6 99999', 'x', '2,3', '']) expect(reasonOf(lifeWith(fact(1, { lost })))).toBe(plain)
+      const noticed = '2 9'
+      expect(reasonOf(lifeWith(fact(1, { lost: '2', mpi: 'openmpi', noticed })))).not.toContain('says')
+      expect(reasonOf(lifeWith(fact(1, { lost: '2' }), fact(0, { mpi: 'mpich', noticed })))).not.toContain('says')
+    })
+
+    it('are not named where a rank failed, the job was cancelled, or their launcher was stopped', () => {
+      const lost = [fact(1, { lost: '2' }), fact(0, { mpi: 'openmpi', noticed: '2 9' })]
+      expect(reasonOf(lifeWith(...lost, told(0, 3, 5000)))).toMatch(/^rank 0 on m1 failed first: exit 3/)
+      expect(reasonOf(lifeWith(cancel, ...lost))).toBeUndefined()
+      const ends = [seen(0, exit(137, 6000)), seen(1, exit(143, 7000)), seen(2, exit(0))]
+      const stopped = lifeOf({ launch: { ...MPI, ranks: 2 } }, ...lost, ...ends)
+      expect(reasonOf(stopped)).toMatch(/^the mpi launcher on m1 failed first: exit 137[^;]*$/)
+    })
+  })
+
   it('a rank is lost if its whole bundle vanished', () => {
     const job = lifeOf({ launch: MPI }, told(0, 143, 5400), seen(2, vanished), seen(0, exit(143)), seen(1, exit(143)))
     expect(job.state.kind).toBe('lost')

@@ -74,7 +74,7 @@ describe('the first failure of a job', () => {
   })
 
   it('is the one that Muster saw first, whatever clocks, exit codes and messages say', () => {
-    const killed = rank(1, 500, GLOO, { code: 143, isFirst: true })
+    const killed = rank(1, 500, GLOO, { code: 143, isSeenFirst: true })
     const others = [rank(0, 500, undefined, { code: 143, isStopped: true }), rank(2, 0, BAD)]
     expect(formatFirstFailure([...others, killed])).toBe(`rank 1 on m2 failed first: exit 143 (SIGTERM): ${GLOO}`)
   })
