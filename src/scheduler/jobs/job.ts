@@ -554,7 +554,7 @@ export function failuresOf(
       text: end.isOutOfMemory
         ? formatEnd(end, requests[index]?.memoryBytes)
         : said?.why || (end.isUnwritten ? UNWRITTEN : undefined),
-      isStopped: !own.isFirst && !end.isOutOfMemory && isSignalled(end.code),
+      isStopped: !own.isSeenFirst && !end.isOutOfMemory && isSignalled(end.code),
     }
     return [...failed, { ...own, ...exit }]
   })

@@ -3,6 +3,7 @@
 import { defined } from '../../base/defined.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { literalPattern } from '../../base/literal-pattern.ts'
+import { textWidth } from '../../base/text-width.ts'
 import { createScreen, type Screen } from '../../terminal/headless-screen.ts'
 import { IS_PROMPT, SHORTEST_SECRET } from './asks-secret.ts'
 import { findEcho } from './find-echo.ts'
@@ -375,9 +376,8 @@ function rendered(part: HostPart, after: string, isRunning: boolean, hide: Hide)
   const end = fromLine(whole.subarray(Math.min(from, whole.length)), HALF_LINES)
   const leftOutBytes = droppedBytes + whole.length - start.length - end.length
   const prompt = part.isAhead ? after : before
-  const [first = '', ...others] = withoutLists(shownOf(Buffer.concat([Buffer.from(before), start]), part), prompt)
-  const rest = withoutPasted(others, part)
-  const command = first.startsWith(prompt.trimEnd()) ? first.slice(prompt.length).trim() : first.trim()
+  const shown = withoutLists(shownOf(Buffer.concat([Buffer.from(before), start]), part, true), prompt, part)
+  const { command, rest } = withoutEcho(shown, prompt, part)
   const cut = leftOutBytes > 0 ? [`[… ${formatBytes(leftOutBytes)} left out]`] : []
   const own = command === '' || isOnlyEcho(command, part) ? [] : [command]
   const answer = [...own, ...rest, ...cut, ...linesOf(end, part)]
@@ -422,12 +422,36 @@ function isOnlyEcho(command: string, { typed, isAhead }: HostPart): boolean {
   return (at === 0 || (at > 0 && isAhead)) && (follows === '' || follows.startsWith('  '))
 }
 
-/** Without the echo of the lines of one paste, after the first one. */
-function withoutPasted(lines: readonly string[], { typed, isEchoDropped }: HostPart): readonly string[] {
-  if (typed.enters > 1 || isEchoDropped) return lines
-  const pasted = typed.lines.slice(1).flatMap(({ text, blanks }) => [...Array<string>(blanks).fill(''), text])
-  return pasted.every((text, index) => lines[index]?.trim() === text) ? lines.slice(pasted.length) : lines
+/** What was typed, as the host shows it. Its other rows, and those of the other lines of a paste, are no output. */
+function withoutEcho(
+  { lines: [first = '', ...others], edited }: Drawn,
+  prompt: string,
+  { typed, isEchoDropped }: HostPart,
+): { readonly command: string; readonly rest: readonly string[] } {
+  const command = first.startsWith(prompt.trimEnd()) ? first.slice(prompt.length).trim() : first.trim()
+  const [line, ...pasted] = typed.lines
+  const own = Math.max(0, edited - 1)
+  const count = line === undefined || line.isEdited ? undefined : rowsOf(line.text, [command, ...others.slice(0, own)])
+  const rest = others.slice(Math.max(0, (count ?? 1) - 1))
+  // What is typed after the first line may be read by it, unless a line editor has all of it.
+  const most = typed.enters > 1 ? Math.max(0, edited - (others.length - rest.length) - 1) : rest.length
+  const rows = isEchoDropped ? 0 : (rowsOf(pasted.map(({ text }) => text).join(''), rest.slice(0, most)) ?? 0)
+  return { command: count === undefined || count < 2 ? command : (line?.text ?? ''), rest: rest.slice(rows) }
 }
+
+/** How many of the rows at the start hold the text and nothing else, whatever the blanks. */
+function rowsOf(text: string, rows: readonly string[]): number | undefined {
+  const whole = text.replace(BLANKS, '')
+  let shown = ''
+  for (const [count, row] of rows.entries()) {
+    if (shown === whole) return count
+    shown += row.replace(BLANKS, '')
+    if (!whole.startsWith(shown)) return undefined
+  }
+  return shown === whole ? rows.length : undefined
+}
+
+const BLANKS = /\s+/gu
 
 /** Without the echo of what was typed ahead; mixed if some of it is not a line of its own. */
 function withoutAhead(lines: readonly string[], part: HostPart): Pick<Shown, 'lines' | 'isMixed'> {
@@ -471,9 +495,9 @@ const entersFullScreen = (text: string): boolean =>
 
 const wholeLines = (bytes: Buffer): Buffer => bytes.subarray(0, bytes.lastIndexOf('\n') + 1)
 
-/** The first lines, at most this many. */
+/** The first lines, at most this many, after the line that was typed: line editors print many line feeds. */
 function upToLine(bytes: Buffer, count: number): Buffer {
-  let at = 0
+  let at = Math.max(0, bytes.indexOf(EDITOR_STOPS))
   for (let left = count; left > 0; left--) {
     const end = bytes.indexOf('\n', at)
     if (end < 0) return bytes
@@ -532,49 +556,88 @@ function withoutEmptyLines(text: string, { promptRows, before, after = before }:
   })
 }
 
+/** `edited`: how many of the lines stood when the line was entered. */
+type Drawn = { readonly lines: readonly string[]; readonly edited: number }
+
 /** Leaves out lists of completions: a line editor prints them below the line, and draws the line again below the list. */
-function withoutLists({ lines, edited }: ReturnType<typeof shownOf>, prompt: string): readonly string[] {
-  if (prompt.trim() === '') return lines
-  const at = lines.slice(0, edited).findLastIndex((line) => line.startsWith(prompt.trimEnd()))
-  return lines.slice(Math.max(0, at))
+function withoutLists({ lines, edited }: Drawn, prompt: string, { typed }: HostPart): Drawn {
+  if (prompt.trim() === '' || typed.lines[0]?.isEdited !== true) return { lines, edited }
+  const at = Math.max(
+    0,
+    lines.slice(0, edited).findLastIndex((line) => line.startsWith(prompt.trimEnd())),
+  )
+  return { lines: lines.slice(at), edited: edited - at }
 }
 
-const linesOf = (bytes: Buffer, part: HostPart): readonly string[] => shownOf(bytes, part).lines
+const linesOf = (bytes: Buffer, part: HostPart): readonly string[] => shownOf(bytes, part, false).lines
 
-/** Output as the host's terminal showed it. `edited`: how many lines there were when a line that keys have edited ended. */
-function shownOf(bytes: Buffer, part: HostPart): { readonly lines: readonly string[]; readonly edited: number } {
+/** Output as the host's terminal showed it. `isStart`: it begins with the line that was typed. */
+function shownOf(bytes: Buffer, part: HostPart, isStart: boolean): Drawn {
   const { columns, typed } = part
   const text = withoutEmptyLines(withoutZshEmptyLines(bytes.toString('latin1')), part)
   const isFullScreen = entersFullScreen(text)
   const shown = Buffer.from(text.replace(CLEARS, ''), 'latin1')
-  using screen = createScreen({ columns, rows: 24, historyLines: 4 * HALF_LINES, handlers: { onReply() {} } })
-  const at = typed.lines[0]?.isEdited === true ? parseEdited(screen, shown) : 0
-  const edited = at === 0 ? 0 : screen.allText().length
+  using screen = createScreen({ columns, rows: ROWS, historyLines: 4 * HALF_LINES, handlers: { onReply() {} } })
+  // A line editor also draws the rows above, of a command or a prompt of several lines.
+  let above = isStart && typed.isEditing ? ROWS - 1 : 0
+  screen.parse(Buffer.from('\n'.repeat(above)))
+  const at = isStart ? parseEcho(screen, shown) : 0
+  const isOver = shown.includes(EDITOR_STOPS)
+  if (isOver) above = dropAbove(screen, above)
+  const edited = at === 0 ? 0 : screen.allText().length - above
   screen.parse(shown.subarray(at))
   if (isFullScreen) screen.parse(Buffer.from('\x18\x1b[?1049l'))
-  return { lines: screen.allText(), edited }
+  if (!isOver) above = dropAbove(screen, above)
+  return { lines: screen.allText().slice(above), edited }
+}
+
+const ROWS = 24
+
+/** Takes out the first lines. How many are left: those that have scrolled away. */
+function dropAbove(screen: Screen, lines: number): number {
+  const rows = lines - screen.historyLines
+  if (rows <= 0) return lines
+  screen.parse(Buffer.from(`\x1b[3J\x1b[${rows}S\x1b[${rows}A`))
+  return 0
 }
 
 /**
- * The line up to its end, and how many bytes it has. Line editors move down with line feeds, at Enter as well. In a line that wraps,
- * the terminal would take the row below for another line.
+ * The line up to its end, and how many bytes it has. Line editors move down with line feeds, at Enter as well, and erase the row that
+ * they have wrapped into. The terminal would take the row below for another line.
  */
-function parseEdited(screen: Screen, bytes: Buffer): number {
+function parseEcho(screen: Screen, bytes: Buffer): number {
   const stops = bytes.indexOf(EDITOR_STOPS)
+  const last = stops < 0 ? -1 : bytes.subarray(0, stops).lastIndexOf('\n')
+  const parse = (from: number, to: number): void => {
+    // Erases as much, and still continues the row above.
+    const text = bytes.toString('latin1', from, to).replaceAll(WRAPS, ` \r\x1b[${screen.columns}X`)
+    screen.parse(Buffer.from(text, 'latin1'))
+  }
   let from = 0
   for (let at = bytes.indexOf('\n'); at >= 0 && (stops < 0 || at < stops); at = bytes.indexOf('\n', from)) {
-    screen.parse(bytes.subarray(from, at))
+    parse(from, at)
     const line = screen.historyLines + screen.printPlace.row
-    const [, last] = screen.lineAround(line)
-    const below = screen.textBetween({ line: line + 1, column: 0 }, { line: last, column: screen.columns - 1 })
-    const isInLine = line < last && below.trim() !== ''
-    screen.parse(Buffer.from(isInLine ? '\x1b[B' : '\n'))
+    const [, end] = screen.lineAround(line)
+    const isInLine = line < end && (textOf(screen, line + 1, end).trim() !== '' || at < last)
+    // A wide character that does not fit into this row.
+    const [next = ''] = bytes.toString('utf8', at + 1, at + 5)
+    const isWideNext = line === end && at < last && textWidth(next) > 1
+    const wraps = isWideNext && textWidth(textOf(screen, line, line)) === screen.columns - 1
+    screen.parse(Buffer.from(isInLine ? '\x1b[B' : wraps ? `\x1b[${screen.columns}G` : '\n'))
     from = at + 1
     // Without marks, the line ends here.
-    if (stops < 0 && !isInLine) break
+    if (stops < 0 && !isInLine) return from
   }
-  return from
+  if (stops < 0) return from
+  parse(from, stops)
+  return stops
 }
+
+const textOf = (screen: Screen, first: number, last: number): string =>
+  screen.textBetween({ line: first, column: 0 }, { line: last, column: screen.columns - 1 })
+
+/** How zsh goes on in the next row. */
+const WRAPS = / \r(?:\x1b\[K)+/g
 
 /** Without the prompt at the end; other text left of the cursor is a question, or half a line of output. */
 function withoutPrompt(lines: readonly string[], before: string, after: string): readonly string[] {

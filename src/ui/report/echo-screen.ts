@@ -157,18 +157,26 @@ export class EchoScreen {
     return Array.from(this.#rows.values(), ({ cells }) => cells.join('')).join('\n')
   }
 
-  /** A line feed would leave the line. */
+  /** A line feed would leave the line; blanks that were printed below are part of it. */
   get isAtLastRow(): boolean {
     const [, last] = this.#lineAround(this.#y)
-    for (let y = this.#y + 1; y <= last; y++) if (this.#rows.get(y)?.cells.some(isVisible)) return false
+    for (let y = this.#y + 1; y <= last; y++) if (this.#rows.get(y)?.cells.length) return false
     return true
   }
 
-  lineFeed(): void {
+  /** No character fits into the cursor's row, or only a narrow one. */
+  get isRowFull(): boolean {
+    return this.#isColumnSure && (this.#rows.get(this.#y)?.cells.length ?? 0) >= this.#columns - 1
+  }
+
+  /** `continues`: the row below is part of the line. */
+  lineFeed(continues = false): void {
     const isLast = this.isAtLastRow
     this.#leaveMargin()
+    if (continues) this.#rowAt(this.#y).wraps = true
     this.#down()
-    this.#beginsLine = true
+    this.#beginsLine = !continues
+    if (continues) return
     if (!isLast) {
       if (!this.#isColumnSure) this.#rows.clear()
       return
@@ -427,7 +435,8 @@ export class EchoScreen {
     const end = Math.min(to, cells.length)
     if (end <= from) return
     this.#free(cells, from, end - from)
-    cells.fill(' ', from, end)
+    if (end === cells.length) cells.length = from
+    else cells.fill(' ', from, end)
   }
 
   /** Of a wide character at an edge of these cells, the other half goes as well. */

@@ -129,7 +129,7 @@ export class TypedLines {
   /** The cursor was after a prompt or a question: the echo comes before the first line feed. */
   readonly #isAtPrompt: boolean
   /** A line editor reads the keys. */
-  readonly #isEditing: boolean
+  readonly isEditing: boolean
   /** A shell or the like reads, which may show other text than what was typed, and clear the screen. */
   readonly #isShell: boolean
   /** Undefined: no more output belongs to it. */
@@ -182,7 +182,7 @@ export class TypedLines {
     this.#broken = new BrokenEcho(before)
     this.#continued = new ContinuedEcho(before)
     this.#isAtPrompt = before !== ''
-    this.#isEditing = isEditing
+    this.isEditing = isEditing
     this.#isShell = isEditing || IS_PROMPT.test(before.trimEnd())
     this.#echo = { screen: new EchoScreen(columns, before, look), decoder: new TextDecoder() }
   }
@@ -212,7 +212,7 @@ export class TypedLines {
    * have read it without echo.
    */
   get mayBeLate(): boolean {
-    return this.#isEditing || (this.#isShell && this.#shellPrompt === '') || this.isBehind()
+    return this.isEditing || (this.#isShell && this.#shellPrompt === '') || this.isBehind()
   }
 
   /** How often Enter was typed. */
@@ -288,8 +288,10 @@ export class TypedLines {
   #typeToken(token: string, nowMs: number, isPasted = false): void {
     const line = this.#lines.at(-1) as Line
     if (!this.isEntered) for (const each of this.#lines) this.#judge(each)
+    // Line editors print much for each key.
+    if (!this.isEntered && isShown(line)) this.#examinedBytes = 0
     if (token === '\r' || token === '\n') {
-      const isSilent = this.#outputBytes === 0 && !this.#isEditing
+      const isSilent = this.#outputBytes === 0 && !this.isEditing
       if (!this.isEntered) this.#isAfterEsc = this.#isEscaped
       if (!this.isEntered) this.#isLate = isSilent && nowMs - (this.#startMs ?? nowMs) >= ECHO_MS
       if (!isPasted) this.#enters += 1
@@ -337,9 +339,16 @@ export class TypedLines {
 
   /** Whether a line editor shows the beginning of the line, and nothing else. */
   #begins({ plain }: Line, shown: string): boolean {
-    if (!this.#isEditing || this.asksSecret) return false
-    const beginning = shown.slice(PROMPT_BEFORE.exec(shown)?.[0].length ?? 0)
-    return beginning.length >= SHORTEST_BEGINNING && plain.trimStart().startsWith(beginning)
+    if (!this.isEditing || this.asksSecret) return false
+    return [shown.trimStart(), shown.slice(PROMPT_BEFORE.exec(shown)?.[0].length ?? 0)].some(
+      (beginning) => beginning.length >= SHORTEST_BEGINNING && plain.trimStart().startsWith(beginning),
+    )
+  }
+
+  /** A line editor has filled a row with the beginning of the line, and goes on in the next one. */
+  #continues(screen: EchoScreen): boolean {
+    const isBegun = (line: Line): boolean => !this.#isEcho(line, screen.text) && this.#begins(line, screen.text)
+    return screen.isRowFull && this.#lines.some(isBegun)
   }
 
   /** No more output comes: what only finds echoes is given up, since thousands of these are kept. */
@@ -392,8 +401,9 @@ export class TypedLines {
         this.#printToken(screen, token, parameters, final)
       if (!hasEnd) break
       this.#paste?.echo.move()
-      if (screen.isAtLastRow) this.#endRow(screen, screen.text)
-      screen.lineFeed()
+      const continues = screen.isAtLastRow && this.#continues(screen)
+      if (screen.isAtLastRow && !continues) this.#endRow(screen, screen.text)
+      screen.lineFeed(continues)
     }
   }
 
@@ -568,7 +578,7 @@ export class TypedLines {
     if (!isEdited) return false
     if (text.trim() === '') return true
     if (IS_MASK.test(shown)) return false
-    if (this.#isEditing || (this.#isAtPrompt && !this.isEntered)) return true
+    if (this.isEditing || (this.#isAtPrompt && !this.isEntered)) return true
     // Esc takes the next key.
     const rest = shown.replace(SHOWN_KEYS, '')
     return [text, text.slice(1)].some((each) => each.trim() !== '' && standsAtStart(each.trim(), rest))

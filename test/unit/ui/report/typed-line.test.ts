@@ -119,6 +119,19 @@ describe('an echo', () => {
 })
 
 describe('what is hidden', () => {
+  it.each([
+    ['stars that fill rows', '*'.repeat(33), '\r\n', '*'.repeat(40)],
+    ['a row that ends with one character of it', `${'.'.repeat(32)}h`, '\r\n', 'ok'],
+    ['a row that is not filled with its beginning', 'hun', '\r\n', 'ter2-secret'],
+    ['a row that is filled with its beginning, and output', 'hunter2-hunter2-hunter2-hunter2-h', '\r\n', 'welcome'],
+    ['only blanks', ' '.repeat(33), '\x1b[A\r\r\n', ' '.repeat(20)],
+  ])('where a line editor shows %s', (_, first, feed, second) => {
+    const password = 'hunter2-hunter2-hunter2-hunter2-hunter2-hunter2'
+    const output = ['<', `${first}${feed}${second}\r\n`] as const
+    for (const steps of [[['>', `${password}\r`], output] as const, [['>', password], output, ['>', '\r']] as const])
+      expect(play('Sesam: ', steps, { columns: 40, isEditing: true })).toEqual([`hidden: ${password}`])
+  })
+
   it.each<[string, string, Parameters<typeof play>[1]]>([
     [
       'a password of ssh',
