@@ -375,7 +375,8 @@ function rendered(part: HostPart, after: string, isRunning: boolean, hide: Hide)
   const from = droppedBytes > 0 ? head.length + tail.indexOf('\n') + 1 : start.length
   const end = fromLine(whole.subarray(Math.min(from, whole.length)), HALF_LINES)
   const leftOutBytes = droppedBytes + whole.length - start.length - end.length
-  const prompt = part.isAhead ? after : before
+  // It was typed before its prompt came.
+  const prompt = before === '' ? after : before
   const shown = withoutLists(shownOf(Buffer.concat([Buffer.from(before), start]), part, true), prompt, part)
   const { command, rest } = withoutEcho(shown, prompt, part)
   const cut = leftOutBytes > 0 ? [`[… ${formatBytes(leftOutBytes)} left out]`] : []

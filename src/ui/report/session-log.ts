@@ -1,6 +1,6 @@
 /** What was typed since the console started, into which hosts, and their output: bounded, in memory, and taken from echoes, never from keys. */
 
-import { asksSecret, IS_PROMPT, SHORTEST_SECRET } from './asks-secret.ts'
+import { asksSecret, asksSomething, IS_PROMPT, SHORTEST_SECRET } from './asks-secret.ts'
 import type { Look } from './echo-screen.ts'
 import { EDITOR_STOPS, TypedLines } from './typed-line.ts'
 
@@ -69,6 +69,8 @@ export class HostPart {
   hasBegun = false
   /** The host has printed something since Enter. */
   hasAnswered = false
+  /** A line editor has read it since Enter. */
+  hasStopped = false
   /** Since Enter, the host has printed that a line editor reads. Any program may print this. */
   hasEditor = false
   /** The host has printed a line feed since the first key. */
@@ -157,14 +159,14 @@ export class HostPart {
   /** What was printed until now is the echo of its paste. */
   dropEcho(): void {
     this.isEchoDropped = true
+    // Some line editors leave the line feed to the shell.
+    const end = ENDS_ROW.test(Buffer.concat([this.head, ...this.#tail]).toString('latin1')) ? '\r\n' : ''
     this.#head = []
     this.#tail = []
     this.#headBytes = 0
     this.#tailBytes = 0
     this.#bytes = 0
-    const [first] = this.typed.lines
-    // Some line editors leave the line feed to the shell.
-    this.#keep(Buffer.from(`${first?.text}${this.hasBegun ? '\r\n' : ''}`))
+    this.#keep(Buffer.from(`${this.typed.lines[0]?.text}${end}`))
   }
 
   /** The output of a line that was cancelled, and follows this one. */
@@ -193,6 +195,8 @@ export class HostPart {
 }
 
 const LINE_FEED = 10
+/** Nothing that can be seen follows. */
+const ENDS_ROW = /\n(?:\r|\x1b\[[0-?]*[ -/]*[@-~]|\x1b\([A-Z])*$/
 
 /** A copy: a small piece must not keep a large buffer alive. */
 function append(pieces: Uint8Array[], bytes: Uint8Array): void {
@@ -497,6 +501,7 @@ export class SessionLog {
     if (editor !== undefined) editor.rows = undefined
     if (chain === undefined) return
     const [first, ...ahead] = chain
+    if (first.typed.isEntered) first.hasStopped = true
     if (first.typed.isPasteAlone && !first.isEchoDropped) this.#change(first, () => first.dropEcho())
     if (editor?.rowsBefore !== undefined && first.typed.isEntered) {
       editor.promptRows = Math.min(editor.promptRows ?? editor.rowsBefore, editor.rowsBefore)
@@ -516,6 +521,7 @@ export class SessionLog {
     for (const { typed } of chain.slice(0, at + 1)) typed.finish()
     // The line before it may have printed more than is examined.
     next.typed.confirm()
+    next.hasStopped = true
     if (at === 0) first.isPending = false
     if (rest.length === 1) next.isPending = false
     this.#current.set(host, rest)
@@ -712,7 +718,16 @@ function isAhead([first, ...ahead]: Chain, { isEditing, before }: PaneFacts): bo
   // Text left of the cursor may be a question or a prompt, or its own line, whose echo is on its way.
   if (!first.hasBegun) return !(first.hasEditor && isEditing && IS_PROMPT.test(before.trimEnd()))
   // Where a line editor reads and there is no text, something was printed after the prompt, or a program has begun to edit.
-  return isEditing ? ahead.length > 0 : before === ''
+  return isEditing ? ahead.length > 0 || isOwnEnd(first, before) : before === ''
+}
+
+/** A line editor has not read the line yet: its line feeds have moved the cursor in it. */
+function isOwnEnd({ typed, hasStopped }: HostPart, before: string): boolean {
+  const shown = before.trim()
+  const text = typed.lines.at(-1)?.text ?? ''
+  if (hasStopped || text === '' || shown === '' || IS_PROMPT.test(shown)) return false
+  if (asksSomething(before) || asksSecret(before)) return false
+  return text.includes(shown) || shown.endsWith(text)
 }
 
 /** Whether a line editor has begun to read a line there since `typed`, and does not have it. */
