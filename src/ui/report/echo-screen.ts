@@ -78,7 +78,8 @@ export class EchoScreen {
     const { length } = before
     this.#x = look.size?.column ?? (length > 0 && length % this.#columns === 0 ? this.#columns : length % this.#columns)
     this.#top = -(look.size?.row ?? this.#height - 1)
-    this.#start = this.#x
+    // A line editor may draw the line on the left of its indentation.
+    this.#start = length > 0 && before.trim() === '' ? 0 : this.#x
     this.#beginsLine = textWidth(before) === this.#x
   }
 

@@ -442,6 +442,8 @@ export class TypedLines {
   }
 
   #endRow(screen: EchoScreen, shown: string): void {
+    // A line editor goes up, and down again, to draw a command of several lines.
+    if (this.isEditing && screen.row < 0) return
     this.#match(screen, shown, true)
     if (this.#enters > 1) this.#matchRow(shown, screen.row)
     const [first] = this.#lines
