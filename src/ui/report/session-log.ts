@@ -254,6 +254,8 @@ type Editor = {
   prompt: string | undefined
   /** The line before the first one at another prompt: its output ends with that prompt. */
   lineBefore: HostPart | undefined
+  /** The text at which it has read the last line that was echoed: a prompt, however it ends. */
+  known: string | undefined
 }
 
 /** Keys without Enter that a program has read, unless they turn out to be the beginning of the line after them. */
@@ -409,7 +411,7 @@ export class SessionLog {
   #nextPart(host: string, pane: PaneFacts): HostPart {
     const chain = this.#current.get(host)
     const editor = this.#editors.get(host)
-    if (chain !== undefined && chain.length < MOST_AHEAD && isAhead(chain, pane)) {
+    if (chain !== undefined && chain.length < MOST_AHEAD && isAhead(chain, pane, editor)) {
       const part = new HostPart(
         { ...pane, before: '', isEditing: false, ...(pane.look && { look: { ...pane.look, seen: '' } }) },
         editor?.promptRows,
@@ -502,6 +504,7 @@ export class SessionLog {
     if (chain === undefined) return
     const [first, ...ahead] = chain
     if (first.typed.isEntered) first.hasStopped = true
+    if (editor !== undefined && first.typed.isEntered && first.typed.isEchoed) editor.known = first.before
     if (first.typed.isPasteAlone && !first.isEchoDropped) this.#change(first, () => first.dropEcho())
     if (editor?.rowsBefore !== undefined && first.typed.isEntered) {
       editor.promptRows = Math.min(editor.promptRows ?? editor.rowsBefore, editor.rowsBefore)
@@ -551,7 +554,7 @@ export class SessionLog {
     if (open === undefined || open.isEdited || open.part.typed.asksSecret) return
     const { typed, isAhead } = open.part
     const pane = this.#paneOf(host)
-    if (pane === undefined || !isEmptyPrompt(pane, typed)) return
+    if (pane === undefined || !isEmptyPrompt(pane, typed, this.#editors.get(host))) return
     const secrets = [...typed.lines.filter(mayBeSecret).map(({ text }) => text), ...typed.hidden]
     const [first] = this.#current.get(host) ?? []
     if (isAhead) first?.ahead.splice(first.ahead.indexOf(typed), 1)
@@ -707,16 +710,17 @@ const newEditor = (): Editor => ({
   promptRows: undefined,
   prompt: undefined,
   lineBefore: undefined,
+  known: undefined,
 })
 
 const textOf = ({ typed }: HostPart): string =>
   JSON.stringify(typed.lines.map(({ text, isEdited }) => [text, isEdited]))
 
 /** Whether what is typed at `pane` is typed before the lines of `chain` have ended. */
-function isAhead([first, ...ahead]: Chain, { isEditing, before }: PaneFacts): boolean {
+function isAhead([first, ...ahead]: Chain, { isEditing, before }: PaneFacts, editor: Editor | undefined): boolean {
   if (!first.typed.isEntered) return false
   // Text left of the cursor may be a question or a prompt, or its own line, whose echo is on its way.
-  if (!first.hasBegun) return !(first.hasEditor && isEditing && IS_PROMPT.test(before.trimEnd()))
+  if (!first.hasBegun) return !(first.hasEditor && isEditing && isPrompt(before, editor))
   // Where a line editor reads and there is no text, something was printed after the prompt, or a program has begun to edit.
   return isEditing ? ahead.length > 0 || isOwnEnd(first, before) : before === ''
 }
@@ -730,9 +734,19 @@ function isOwnEnd({ typed, hasStopped }: HostPart, before: string): boolean {
   return text.includes(shown) || shown.endsWith(text)
 }
 
+/** It may stand behind text of a program that ended without a line feed. */
+function isPrompt(before: string, editor: Editor | undefined): boolean {
+  const { known = '' } = editor ?? {}
+  return IS_PROMPT.test(before.trimEnd()) || (known.trim() !== '' && before.endsWith(known))
+}
+
 /** Whether a line editor has begun to read a line there since `typed`, and does not have it. */
-function isEmptyPrompt({ isEditing, isFullScreen, before }: PaneFacts, typed: TypedLines): boolean {
-  if (!isEditing || isFullScreen || !IS_PROMPT.test(before.trimEnd())) return false
+function isEmptyPrompt(
+  { isEditing, isFullScreen, before }: PaneFacts,
+  typed: TypedLines,
+  editor: Editor | undefined,
+): boolean {
+  if (!isEditing || isFullScreen || !isPrompt(before, editor)) return false
   const text = typed.lines.at(-1)?.text ?? ''
   return text === '' || !before.trimEnd().endsWith(text)
 }

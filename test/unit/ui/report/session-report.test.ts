@@ -428,22 +428,26 @@ describe('keys that a program reads without Enter', () => {
     ['read -sn1', 'y', 'press key ', ['\r\n']],
   ] as const
 
-  it.each(CASES)('belong to its line, and the next line is whole: %s', async (program, keys, shown, answers) => {
+  const PROMPTS = ['#', '➜  ~ ', 'X ']
+  it.each(
+    PROMPTS.flatMap((end) => CASES.map(([program, ...rest]) => [program, end, ...rest] as const)),
+  )('belong to its line, and the next line is whole: %s, where a prompt ends in %j', async (program, end, keys, shown, answers) => {
     const test = harness()
-    await test.prompts()
+    const prompt = (host: string) => `\x1b[?2004h${end === '#' ? `${host}# ` : end}`
+    await each(test, prompt)
     test.type(`${program}\r`)
     await each(test, () => `${program}\r\n\x1b[?2004l\rtext\r\n${shown}`)
     for (const [index, key] of [...keys].entries()) {
       test.type(key)
       await each(test, () => answers[index] ?? '')
     }
-    await test.prompts()
+    await each(test, prompt)
     for (const key of 'echo zero') {
       test.type(key)
       await each(test, () => key)
     }
     test.type('\r')
-    await each(test, (host) => `\r\n\x1b[?2004l\rzero\r\n\x1b[?2004h${host}# `)
+    await each(test, (host) => `\r\n\x1b[?2004l\rzero\r\n${prompt(host)}`)
     const { markdown } = await test.report()
     expect(titlesOf(markdown)).toEqual([`\` ${program} \``, '` echo zero `'])
     expect(markdown).toContain('` echo zero `\n\ntyped on m\\[1-3\\]\n\n**m\\[1-3\\] (3)**\n\n```\nzero\n```')
