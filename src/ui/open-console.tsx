@@ -265,18 +265,18 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
   enter(options)
   owned.defer(leave)
   const warn = (message: string): void => {
-    app.notice(message, 'warning')
     app.log('', message, 'warning')
+    app.notice(message, 'warning')
   }
-  questions.bind(app.dialogs, warn, (answer) => app.sessionLog.noteSecret(answer))
+  questions.bind(app, warn)
   for (const warning of preferences.warnings ?? []) warn(`preferences.yaml, ${warning}`)
   const opened = detachment?.open({
     detach: leaveForNow,
     attach,
     quit,
     notice: (message) => {
-      app.notice(message)
       app.log('', message)
+      app.notice(message)
     },
     describe: () => {
       const hosts = [...app.state.hosts.values()]

@@ -21,11 +21,11 @@ import {
   type ShellHandlers,
   type ShellOptions,
 } from '../../ssh/transport.ts'
+import { AnswerCount } from '../../terminal/answer-count.ts'
 import { HarmlessOutput } from '../../terminal/harmless-output.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { endpointOptions } from '../connect/endpoints.ts'
 import { createVerbWires, SHELL_TERM } from '../connect/transports.ts'
-import { AnswerCount } from './answer-count.ts'
 import {
   declaredCluster,
   inNamespace,

@@ -64,8 +64,8 @@ export class ChangedFiles implements Disposable {
         found ?? (file.refused !== undefined ? `${basename(file.path)} is valid again, and in use` : undefined)
       file.refused = undefined
       if (this.#isDisposed || news === undefined) return
-      this.#context.notice(news)
       this.#context.log('', news)
+      this.#context.notice(news)
     } catch (error) {
       if (this.#isDisposed) return
       this.#refuse(file, messageOf(error))

@@ -208,8 +208,6 @@ export class ConsoleApp implements PageContext, Disposable {
   /** The order of all hosts, closed ones included. */
   readonly #places: Set<string>
   #noticeTimer: Disposable | undefined
-  /** The entry that was added to the Log for the last notice that was too long. */
-  #loggedNotice: LogEntry | undefined
   #clockTimer: Disposable | undefined
   #arranged: { readonly state: ConsoleState; readonly arrangement: Arrangement } | undefined
 
@@ -641,21 +639,11 @@ export class ConsoleApp implements PageContext, Disposable {
     if (about !== 'key' && this.state.notice?.text === text && this.state.notice.tone === tone) return
     const isInLog = textWidth(text) > noticeColumns(this.state)
     this.store.update({ notice: { text, tone, atMs, about, isInLog } })
-    if (isInLog) this.#logNotice({ atMs, host: '', text, tone })
-  }
-
-  /** Many callers log the text of their notice themselves, before or after. The Log must not have it twice. */
-  #logNotice(entry: LogEntry): void {
-    if (this.state.log.at(-1)?.text === entry.text) return
-    this.#addToLog(entry)
-    this.#loggedNotice = this.state.log.at(-1)
+    // Many callers have logged it.
+    if (isInLog && this.state.log.at(-1)?.text !== text) this.log('', text, tone)
   }
 
   log(host: string, message: string, tone: NoticeTone = 'info'): void {
-    const { log } = this.state
-    const last = log.at(-1)
-    if (last !== undefined && last === this.#loggedNotice && last.text === printable(message))
-      this.store.update({ log: log.slice(0, -1) })
     this.#addToLog({ atMs: this.clock.now(), host, text: message, tone })
   }
 

@@ -129,15 +129,18 @@ export class Dialogs implements Disposable {
   }
 }
 
+/** The console: its report must not have answers that were not shown while they were typed. */
+type Asker = { readonly dialogs: Dialogs; readonly sessionLog: { noteSecret(answer: string): void } }
+
 export class Questions implements CredentialDialog, HostKeyReviewer {
   readonly #bound = Promise.withResolvers<Dialogs>()
   #onWarning: ((message: string) => void) | undefined
-  #onHidden: ((answer: string) => void) | undefined
+  #sessionLog: Asker['sessionLog'] | undefined
 
-  /** Questions that came before the console was open are asked now. `onHidden` gets each answer that was not shown while it was typed. */
-  bind(dialogs: Dialogs, onWarning: (message: string) => void, onHidden: (answer: string) => void): void {
+  /** Questions that came before the console was open are asked now. */
+  bind({ dialogs, sessionLog }: Asker, onWarning: (message: string) => void): void {
     this.#onWarning = onWarning
-    this.#onHidden = onHidden
+    this.#sessionLog = sessionLog
     this.#bound.resolve(dialogs)
   }
 
@@ -150,7 +153,7 @@ export class Questions implements CredentialDialog, HostKeyReviewer {
     return this.#show<readonly Secret[] | undefined>(signal, undefined, (answer) =>
       credentialDialog(request, (answers) => {
         for (const [index, secret] of (answers ?? []).entries())
-          if (request.prompts[index]?.isEchoed === false) this.#onHidden?.(secret.reveal())
+          if (request.prompts[index]?.isEchoed === false) this.#sessionLog?.noteSecret(secret.reveal())
         answer(answers)
       }),
     )

@@ -92,8 +92,8 @@ export class Recording implements Disposable {
   }
 
   #report(text: string, tone: 'info' | 'error' = 'info'): void {
-    this.#context.notice(text, tone)
     this.#context.log('', text, tone)
+    this.#context.notice(text, tone)
   }
 
   [Symbol.dispose](): void {

@@ -143,8 +143,8 @@ export class WorkPanel implements Disposable {
       onDirty,
       onTrouble: (reason: string): void => {
         const text = `cannot keep more output in ${printable(port.spillDirectory)}: ${reason}. The commands continue.`
-        this.#context.notice(text, 'error')
         this.#context.log(foldHostSet(hosts), text, 'error')
+        this.#context.notice(text, 'error')
       },
     }
     if (request.verb === 'run') return new RunWork({ ...own, command: request.command, by: 'hosts', port })

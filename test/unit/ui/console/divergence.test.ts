@@ -1,8 +1,10 @@
 /** The header names receivers that differ, but not hosts that only print other numbers and names. */
+
 import { describe, expect, it } from 'vitest'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { footerBars, headerBars } from '../../../../src/ui/console/header.ts'
 import { paneView } from '../../../../src/ui/console/pane-view.ts'
+import { differentHosts } from '../../../../src/ui/state/console-state.ts'
 import { type ConsoleHarness, createConsoleHarness } from './console-harness.ts'
 
 const LEADER = '\x1d'
@@ -210,6 +212,21 @@ describe('the hosts that differ', () => {
     await print(harness, only('m5', '\x1b[?1049l', ''))
     await print(harness, (host) => `\r\n${prompt(host)}`)
     expect(harness.console.state.diverged).toEqual([])
+  })
+
+  it('have no tie if no screen can be compared, and those in trouble are no part of a tie', async () => {
+    const { console } = await atPrompts()
+    const [m1, m2, m3, m4, m5] = HOSTS as [string, string, string, string, string]
+    const lost = { kind: 'lost', reason: 'reset', sinceMs: 0 } as const
+    const hosts = console.state.hosts.map((known) => (known.host === m1 ? { ...known, session: lost as never } : known))
+    const state = { ...console.state, hosts }
+    expect(differentHosts(state, () => [])).toEqual({ names: [m1], tiedWith: [] })
+    expect(
+      differentHosts(state, () => [
+        [m2, m3],
+        [m4, m5],
+      ]),
+    ).toEqual({ names: [m1, m4, m5], tiedWith: [m2, m3] })
   })
 
   it('are those outside the first of two equally large groups, and the notice says so', async () => {

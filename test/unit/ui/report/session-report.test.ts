@@ -1601,11 +1601,7 @@ it('hides the hidden answer to a question of a server, which any host may print'
   const { prompts, run, report, type, console, clock } = harness()
   await prompts()
   const questions = new Questions()
-  questions.bind(
-    console.dialogs,
-    () => {},
-    (answer) => console.sessionLog.noteSecret(answer),
-  )
+  questions.bind(console, () => {})
   const prompt = [
     { text: 'Password:', isEchoed: false },
     { text: 'Name:', isEchoed: true },

@@ -2,9 +2,10 @@
  * Counts the answers of the user's terminal to a program. Muster waits for answers that are still missing when the program ends,
  * because they would be typed into the user's shell.
  */
-import { untilAborted } from '../../base/abort.ts'
+import { untilAborted } from '../base/abort.ts'
 
-const ANSWER = /\x1b\[(?:\?[\d;]*c|\d+;\d+R|\d+n)/g
+/** F3 with Shift, Ctrl or Alt looks as a cursor in the first row, so that answer counts as missing. */
+const ANSWER = /\x1b\[(?:\?[\d;]*c|(?!1;[2-8]R)\d+;\d+R|\d+n)/g
 const LONGEST = 64
 /** After this time, the terminal counts as one that does not answer. */
 const WAIT_MS = 1000
@@ -26,6 +27,7 @@ export class AnswerCount {
     this.#onChange()
   }
 
+  /** Resolves when so many answers have come, or the terminal had the time to give them. */
   async reach(questions: number): Promise<void> {
     const reached = Promise.withResolvers<void>()
     this.#onChange = () => {
