@@ -5,11 +5,11 @@ import type { HostCapacity } from './resources.ts'
 
 type Counts = Pick<HostCapacity, 'name' | 'gpusDeclared'> & { readonly gpus?: readonly unknown[] }
 
-/** `has 1 GPU, but hosts.yaml declares 11`; undefined: the host has no fewer, or cannot tell. */
+/** `has 1 GPU, but 11 are declared`; undefined: the host has no fewer, or cannot tell. */
 export function fewerGpus({ gpus = [], gpusDeclared }: Omit<Counts, 'name'>): string | undefined {
   return gpusDeclared === undefined
     ? undefined
-    : `has ${counted(gpus.length, 'GPU')}, but hosts.yaml declares ${gpusDeclared}`
+    : `has ${counted(gpus.length, 'GPU')}, but ${gpusDeclared} are declared`
 }
 
 /** One line for all hosts with the same numbers. */

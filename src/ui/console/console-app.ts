@@ -676,6 +676,7 @@ export class ConsoleApp implements PageContext, Disposable {
   copyText(text: string, where: string): boolean {
     const sequence = clipboardSequence(text)
     if (!this.canCopy) this.notice('copying is off: set clipboard: true in preferences.yaml', 'warning')
+    else if (text.trim() === '') this.notice(`nothing to copy ${where}: no text is marked`, 'warning')
     else if (sequence === undefined)
       this.notice(`too long to copy: more than ${formatBytes(CLIPBOARD_BYTES)} ${where}`, 'warning')
     else {

@@ -868,7 +868,7 @@ test('pack, show and submit say which hosts have fewer GPUs than declared, with 
   const declared = [{ name: 'here', address: 'here', cpuMilli: 4000, gpuCount: 11, labels: {} }]
   const hosts = [{ name: 'here', cpuMilli: 4000, memoryBytes: 2 ** 30, gpus: [''], gpusDeclared: 11, labels: {} }]
   store.writeReport({ atMs: 1000, hosts, declared, down: {}, expectedS: {} }, lease)
-  const fewer = 'has 1 GPU, but hosts.yaml declares 11'
+  const fewer = 'has 1 GPU, but 11 are declared'
   const expectSaid = async () => {
     expect((await job(['show', '1'])).output).toContain(`here: needs 2 GPUs; ${fewer}`)
     const { output } = await muster(['pack'])

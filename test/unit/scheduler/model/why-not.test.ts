@@ -49,7 +49,7 @@ describe('where hosts have fewer GPUs than hosts.yaml declares', () => {
     ...{ name: '', strategy: 'PACK' as const },
     bundles: Array.from({ length: bundles }, () => ({ cpuMilli: 0, memoryBytes: 0, gpuCount, gpuMilli })),
   })
-  const FEWER = 'has 1 GPU, but hosts.yaml declares 11'
+  const FEWER = 'has 1 GPU, but 11 are declared'
 
   it('says so if a job lacks GPUs, whether or not those that are there are in use', () => {
     expect(whyNotGang(cluster, gang(1, 2))).toEqual({

@@ -141,6 +141,14 @@ describe('dragging', () => {
     expect(harness.console.state.notice?.text).toBe('copied 2 lines from m1')
   })
 
+  it('over empty rows keeps what is in the clipboard', async () => {
+    const harness = createConsoleHarness({ hosts: ['m1'], size: { columns: 22, rows: 10 } })
+    await harness.print('m1', 'end')
+    harness.type(mouseBytes('press', 1, 4) + mouseBytes('drag', 5, 6) + mouseBytes('release', 5, 6))
+    expect(copied(harness)).toEqual([])
+    expect(harness.console.state.notice?.text).toBe('nothing to copy from m1: no text is marked')
+  })
+
   it('so does scroll mode, of all that is in view', async () => {
     const harness = createConsoleHarness({ hosts: ['m1'], size: { columns: 22, rows: 10 } })
     await harness.print('m1', '0123456789012345678901234\r\nend')

@@ -289,7 +289,7 @@ describe('the picture of the Packing tab', () => {
   it('says which hosts have fewer GPUs than are declared, even if a job holds one that is not there', () => {
     const hosts = hostSpecs(2, 1).map((host) => ({ ...host, gpusDeclared: 11 }))
     const text = textOf(packingPanes(inputOf(statusOf(hosts, [jobOf(1, runningOn('n1', 5))]), 160, 40)))
-    expect(text).toContain('n[1-2]: has 1 GPU, but hosts.yaml declares 11')
+    expect(text).toContain('n[1-2]: has 1 GPU, but 11 are declared')
     expect(text).toContain('train-1')
   })
 
