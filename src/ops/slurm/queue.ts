@@ -19,7 +19,7 @@ export type SlurmJob = {
 }
 
 /** The width of each column: what is longer is cut. Names are keys of Muster. */
-const COLUMNS = { JobID: 20, State: 24, exit_code: 12, Reason: 64, StartTime: 24, NodeList: 128, Name: 80 } as const
+const COLUMNS = { JobID: 20, State: 24, exit_code: 12, Reason: 120, StartTime: 24, NodeList: 128, Name: 80 } as const
 
 /** For `squeue -O`. */
 export const squeueFormat = (columns: Readonly<Record<string, number>>): string =>

@@ -173,7 +173,7 @@ trap : TERM
  * as the job may have filled the disk.
  */
 const NOTE_END = `state=
-[ "$code" -eq 0 ] || state=$(squeue -h -j "$SLURM_JOB_ID" -O 'State:.24,Reason:.64' 2>/dev/null)
+[ "$code" -eq 0 ] || state=$(squeue -h -j "$SLURM_JOB_ID" -O 'State:.24,Reason:.120' 2>/dev/null)
 echo "exit $code" $state 1<> "end.$SLURM_JOB_ID" && mv "end.$SLURM_JOB_ID" end
 exit $code
 `

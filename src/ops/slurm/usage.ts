@@ -45,7 +45,7 @@ export type SlurmUsage = {
 
 const NODE_KEYS = 'NodeName|CPUAlloc|CPUTot|RealMemory|AllocMem|Gres|GresUsed|State'
 /** The width of each column of squeue. A name may contain anything, also line breaks, so it is the last. */
-const COLUMNS = { JobID: 20, State: 24, UserID: 12, UserName: 32, StartTime: 24, Reason: 64, NodeList: 1024, Name: 80 }
+const COLUMNS = { JobID: 20, State: 24, UserID: 12, UserName: 32, StartTime: 24, Reason: 120, NodeList: 1024, Name: 80 }
 const WIDTHS = Object.values(COLUMNS)
 /** Of the columns before the name; the rest of a name is shorter, so it cannot pass for a line. */
 const HEAD_WIDTH = WIDTHS.reduce((sum, width) => sum + width, -COLUMNS.Name)

@@ -114,7 +114,7 @@ export type QueueView = {
   /** The selected row of its list of jobs; undefined: the first one. */
   readonly packingJob?: { readonly group: number; readonly job: number } | undefined
   /** The selected one of its waiting jobs; undefined: the first one. */
-  readonly waitingJob?: { readonly group: number; readonly job: number } | undefined
+  readonly waitingJob?: { readonly group: number; readonly id: string } | undefined
   /** Rows of each list scrolled out above. */
   readonly listOffsets: ListOffsets
   /** A colour in the Packing tab is a user, not a job. */

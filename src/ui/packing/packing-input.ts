@@ -76,7 +76,7 @@ export type PackingInput = {
   readonly spot?: BlockSpot | undefined
   readonly list?: PackingList | undefined
   readonly chosenJob?: { readonly group: number; readonly job: number } | undefined
-  readonly chosenWaiting?: { readonly group: number; readonly job: number } | undefined
+  readonly chosenWaiting?: { readonly group: number; readonly id: string } | undefined
   readonly listOffsets?: ListOffsets
   readonly isByUser?: boolean
   /** Rows of the picture scrolled out above. */
@@ -88,7 +88,9 @@ export type PackingInput = {
   readonly tables?: { readonly hosts: TableView } & Readonly<Record<PackingList, TableView>>
   /** A click on a block or on a job, and the wheel over a list. */
   select?(spot: BlockSpot): void
-  selectWaiting?(chosen: { readonly group: number; readonly job: number }): void
+  selectWaiting?(chosen: { readonly group: number; readonly id: string }): void
+  /** In the list of jobs; `spot`: its first block. */
+  selectJob?(chosen: { readonly group: number; readonly job: number }, spot: BlockSpot | undefined): void
   scrollList?(list: PackingList, rows: number): void
   /** A click on a slider. */
   slide?(whatIf: WhatIf): void

@@ -284,9 +284,11 @@ export class PackingPage implements Page {
   #moveJob(by: number): void {
     const { jobs, jobAt = 0, arrangement } = this.#scene
     const job = nearest(jobs, jobAt + by)
-    if (job === undefined) return
-    this.#watch.set({ packingJob: { group: job.group, job: job.job } })
-    const spot = arrangement && spotOfJob(arrangement, job)
+    if (job !== undefined) this.#chooseJob(job, arrangement && spotOfJob(arrangement, job))
+  }
+
+  #chooseJob({ group, job }: { readonly group: number; readonly job: number }, spot: BlockSpot | undefined): void {
+    this.#watch.set({ packingList: 'jobs', packingJob: { group, job } })
     if (spot !== undefined) this.#choose(spot)
   }
 
@@ -307,9 +309,9 @@ export class PackingPage implements Page {
     this.#showWaiting(next, Math.min(next.from, Math.max(offset, next.to - rows)))
   }
 
-  #showWaiting({ group, job }: WaitingRows, waiting: number): void {
+  #showWaiting({ group, id }: WaitingRows, waiting: number): void {
     const { listOffsets } = this.#context.state.queue
-    this.#watch.set({ waitingJob: { group, job }, listOffsets: { ...listOffsets, waiting } })
+    this.#watch.set({ waitingJob: { group, id }, listOffsets: { ...listOffsets, waiting } })
   }
 
   /** The selected job, or the first one of the queue on the selected block. */
@@ -401,9 +403,10 @@ export class PackingPage implements Page {
     const { packingList } = this.#context.state.queue
     const { spot, jobs, jobAt = 0, waiting, waitingAt = 0 } = this.#scene
     if (packingList === undefined) return this.#watch.set({ spot })
-    const row = packingList === 'jobs' ? jobs[jobAt] : waiting[waitingAt]
-    const job = row && { group: row.group, job: row.job }
-    if (job !== undefined) this.#watch.set(packingList === 'jobs' ? { packingJob: job } : { waitingJob: job })
+    const [held, waits] = [jobs[jobAt], waiting[waitingAt]]
+    if (packingList === 'waiting') {
+      if (waits !== undefined) this.#watch.set({ waitingJob: { group: waits.group, id: waits.id } })
+    } else if (held !== undefined) this.#watch.set({ packingJob: { group: held.group, job: held.job } })
   }
 
   /** Another filter: the list begins with its first row, or with the selected job; the selected block stays in view. */
@@ -453,6 +456,8 @@ export class PackingPage implements Page {
     const mouse = {
       select,
       selectWaiting,
+      selectJob: (job: { readonly group: number; readonly job: number }, spot: BlockSpot | undefined) =>
+        this.#chooseJob(job, spot),
       slide,
       scrollList: (list: PackingList, rows: number) => this.#scrollList(rows, list),
     }

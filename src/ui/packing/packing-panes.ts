@@ -64,6 +64,7 @@ export type PackingScene = {
 /** `from`: its first row; `to`: the row behind its last one. */
 export type WaitingRows = {
   readonly group: number
+  readonly id: string
   readonly job: number
   readonly from: number
   readonly to: number
@@ -113,7 +114,7 @@ export function drawPacking(input: PackingInput): PackingScene {
     groups.flatMap(({ cluster }, group) => cluster.waiting.map((one) => [one, group] as const)),
   )
   const isSame = (one: WaitingCard, chosen: PackingInput['chosenWaiting']) =>
-    chosen !== undefined && one.job === chosen.job && groupOfCard.get(one) === chosen.group
+    chosen !== undefined && one.id === chosen.id && groupOfCard.get(one) === chosen.group
   const waitingAt =
     list === 'waiting'
       ? Math.max(
@@ -125,7 +126,7 @@ export function drawPacking(input: PackingInput): PackingScene {
   const waitingCards = (waitingRect === undefined ? [] : waiting).map((one, index): WaitingRows => {
     const from = waitingRows.length
     waitingRows.push(...waitingCardRows(one, (waitingRect?.width ?? 2) - 2, input, index === waitingAt))
-    return { group: groupOfCard.get(one) ?? 0, job: one.job, from, to: waitingRows.length }
+    return { group: groupOfCard.get(one) ?? 0, id: one.id, job: one.job, from, to: waitingRows.length }
   })
   const hidden = waitingCount - allWaiting.reduce((sum, { count = 1 }) => sum + count, 0)
   const isFiltered = (tables?.waiting.filter.text ?? '') !== ''
@@ -188,8 +189,8 @@ export function drawPacking(input: PackingInput): PackingScene {
             ...(jobAt === undefined ? {} : { place: centredOn(jobAt, own.height, document) }),
             list: {
               select(row) {
-                const at = jobs[row] && spotOfJob(arrangement, jobs[row])
-                if (at !== undefined) input.select?.(at)
+                const one = jobs[row]
+                if (one !== undefined) input.selectJob?.(one, spotOfJob(arrangement, one))
               },
             },
           }),
@@ -209,7 +210,7 @@ export function drawPacking(input: PackingInput): PackingScene {
             list: {
               select(row) {
                 const one = waitingCards.find(({ from, to }) => row >= from && row < to)
-                if (one !== undefined) input.selectWaiting?.({ group: one.group, job: one.job })
+                if (one !== undefined) input.selectWaiting?.({ group: one.group, id: one.id })
               },
             },
           }),

@@ -22,6 +22,8 @@ export type JobCard = {
 }
 
 export type WaitingCard = {
+  /** Of each one in its cluster, also of jobs that are not of the queue. */
+  readonly id: string
   readonly job: number
   readonly name: string
   /** Between which numbers how many of its submission wait; undefined: it alone. */
@@ -63,6 +65,7 @@ export function clusterOfQueue(status: QueueStatus, hosts: readonly PackedHost[]
     cards: new Map(own.map((job) => [job.id, cardOf(job)])),
     waiting: status.waiting.map(({ job: { id, spec }, first, last, count, ...rest }) => ({
       ...rest,
+      id: String(id),
       job: id,
       ...(count === 1
         ? { name: `${id} ${spec.name}` }
@@ -124,8 +127,8 @@ export function clusterOfRay(picture: RayPicture, active: readonly Job[]): Packe
     hosts: picture.hosts,
     looseText: 'tasks and actors in no placement group',
     cards: cardOfGroup,
-    waiting: picture.waiting.map(({ group: job = LOOSE_JOB, name, why }) => ({
-      ...{ job, why, expectedMs: undefined },
+    waiting: picture.waiting.map(({ group: job = LOOSE_JOB, name, why }, index) => ({
+      ...{ id: job === LOOSE_JOB ? `${name} ${index}` : String(job), job, why, expectedMs: undefined },
       name: cardOfGroup.get(job)?.name ?? name,
     })),
     waitingCount: picture.waiting.length,

@@ -651,6 +651,26 @@ describe('the current placement', () => {
     expect(screen(harness)).toMatch(/elsewhere ─/)
   })
 
+  it('selects each waiting job of an engine, also those that are not of the queue', async () => {
+    const slurm = new FakeCluster('@slurm')
+    const { harness } = await open(80, 24, [slurm])
+    harness.type('yyy')
+    const jobs = Array.from({ length: 9 }, (_, index) => {
+      return { id: `${index + 20}`, name: 'wrap', user: 'bob', isOwn: false, waits: 'no room', shares: [] }
+    })
+    slurm.tell?.(enginePicture({ ...USAGE, jobs }, 'Slurm', () => undefined))
+    harness.type('\t')
+    const selected = () => /▸\S* (\d+) of bob/.exec(screen(harness))?.[1]
+    const seen = [selected()]
+    for (let presses = 1; presses < 9; presses += 1) {
+      harness.type('j')
+      seen.push(selected())
+    }
+    expect(seen).toEqual(['20', '21', '22', '23', '24', '25', '26', '27', '28'])
+    harness.type('gG')
+    expect(selected()).toBe('28')
+  })
+
   it('shows the cluster of an engine, on demand', async () => {
     const [slurm, other] = [new FakeCluster('@slurm'), new FakeCluster('@other')]
     const { harness, ray } = await open(120, 40, [slurm, other])

@@ -496,11 +496,13 @@ describe('the jobs with their letters', () => {
 
   it('lead to their blocks by a click', () => {
     const chosen: unknown[] = []
-    const input = inputOf(statusOf(hostSpecs(60, 8), many), 240, 67, { select: (spot) => chosen.push(spot) })
+    const input = inputOf(statusOf(hostSpecs(60, 8), many), 240, 67, {
+      selectJob: ({ job }, spot) => chosen.push(job, spot),
+    })
     packingPanes(input)
       .find(({ host }) => host === ' packed jobs')
       ?.mouse?.list?.select(5, 0)
-    expect(chosen).toEqual([{ group: 0, host: 'n2', part: 2 }])
+    expect(chosen).toEqual([6, { group: 0, host: 'n2', part: 2 }])
   })
 })
 
