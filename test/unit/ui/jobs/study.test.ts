@@ -339,7 +339,7 @@ describe('the page of a study', () => {
     const trials = TRIALS.map((trial) => ({ ...trial, job: undefined }))
     const tab = await openStudy(80, 24, readingOf({ ...studyOf(), jobSpec: undefined }, trials), [])
     await tab.press('\r')
-    expect(tab.text()).toContain('no job: it was deleted, or the trial ran elsewhere')
+    expect(tab.text()).toContain('no job: no trial is selected, its job was deleted, or it ran elsewhere')
   })
 
   it('asks before it stops the study, and how many more trials it runs', async () => {
