@@ -7,9 +7,7 @@ type Counts = Pick<HostCapacity, 'name' | 'gpusDeclared'> & { readonly gpus?: re
 
 /** `has 1 GPU, but 11 are declared`; undefined: the host has no fewer, or cannot tell. */
 export function fewerGpus({ gpus = [], gpusDeclared }: Omit<Counts, 'name'>): string | undefined {
-  return gpusDeclared === undefined
-    ? undefined
-    : `has ${counted(gpus.length, 'GPU')}, but ${gpusDeclared} are declared`
+  return gpusDeclared === undefined ? undefined : `has ${counted(gpus.length, 'GPU')}, but ${gpusDeclared} are declared`
 }
 
 /** One line for all hosts with the same numbers. */

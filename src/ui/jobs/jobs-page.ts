@@ -602,7 +602,9 @@ export class JobsPage implements Page {
     const style = mutedStyle(theme)
     const { studied, study, status } = this.#view
     if (study !== undefined)
-      return documentOf(wrapRows('no job: no trial is selected, its job was deleted, or it ran elsewhere', columns, ' ', style))
+      return documentOf(
+        wrapRows('no job: no trial is selected, its job was deleted, or it ran elsewhere', columns, ' ', style),
+      )
     const line = this.#chosen
     if (line?.study !== undefined)
       return documentOf(
