@@ -8,7 +8,7 @@ import { Questions } from '../../../../src/ui/console/dialogs.ts'
 import { buildReport } from '../../../../src/ui/report/build-report.ts'
 import { HostPart, SessionLog } from '../../../../src/ui/report/session-log.ts'
 import { randomRuns } from '../../../support/random-runs.ts'
-import { createConsoleHarness } from '../console/console-harness.ts'
+import { createConsoleHarness } from '../../../unit/ui/console/console-harness.ts'
 
 let directory: string
 beforeEach(() => {

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { buildReport } from '../../../../src/ui/report/build-report.ts'
-import { createConsoleHarness } from '../console/console-harness.ts'
+import { createConsoleHarness } from '../../../unit/ui/console/console-harness.ts'
 
 /** `>` was typed, `<` was printed; of each section the title and the output. */
 type Recording = { readonly steps: readonly string[]; readonly report: readonly (readonly (string | null)[])[] }
