@@ -8,6 +8,7 @@ import { createScreen, type Screen } from '../../terminal/headless-screen.ts'
 import { IS_PROMPT, SHORTEST_SECRET } from './asks-secret.ts'
 import { findEcho } from './find-echo.ts'
 import {
+  CONTROLS,
   EDITOR_STARTS,
   type HostPart,
   isAtPrompt,
@@ -72,10 +73,6 @@ const HALF_LINES = 200
 const MOST_COLUMNS = 2000
 /** What `clear` prints: what comes before it is still part of the session. */
 const CLEARS = /\x1b\[H\x1b\[[0-3]?J(?:\x1b\[3J)?/g
-/** From where a line editor begins to read to where it has read. */
-const READS_LINE = /\x1b\[\?2004h(?:(?!\x1b\[\?2004[hl])[\s\S]){0,1024}\x1b\[\?2004l/g
-/** Colours, titles and the like. */
-const CONTROLS = /\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x1f]/g
 /** How zsh begins a prompt: first it ends a row of output that has no line feed. */
 const ZSH_ENDS_ROW = /(?:\x1b\[[\d;]*m){1,4}[%#](?:\x1b\[[\d;]*m){1,4} +\r \r/g
 /** How zsh draws a prompt, for the first time or again. */
@@ -536,27 +533,6 @@ function zshPromptAt(text: string): number | undefined {
   return begin && text.length - end.length + begin.index
 }
 
-/** Leaves out prompts of zsh at which only Enter was typed. */
-const withoutZshEmptyLines = (text: string): string =>
-  text.split(EMPTY_LINE).reduce((above, below) => {
-    const at = zshPromptAt(above)
-    return at === undefined ? above + EMPTY_LINE + below : above.slice(0, at) + below.replace(/^\r*\n/, '')
-  })
-
-const EMPTY_LINE = EDITOR_STARTS + EDITOR_STOPS
-
-/** Without prompts of several rows at which Enter alone was typed. */
-function withoutEmptyLines(text: string, { promptRows, before, after = before }: HostPart): string {
-  if (promptRows === 0) return text
-  const prompts = [before, after].map((prompt) => prompt.trimEnd()).filter((prompt) => IS_PROMPT.test(prompt))
-  const shown = prompts.map((prompt) => Buffer.from(prompt).toString('latin1'))
-  return text.replace(READS_LINE, (all) => {
-    const rows = all.split('\n').map((row) => row.replace(CONTROLS, '').trimEnd())
-    const isEmpty = shown.includes(rows[promptRows] ?? '') && rows.slice(promptRows + 1).every((row) => row === '')
-    return isEmpty ? '' : all
-  })
-}
-
 /** `edited`: how many of the lines stood when the line was entered. */
 type Drawn = { readonly lines: readonly string[]; readonly edited: number }
 
@@ -575,7 +551,7 @@ const linesOf = (bytes: Buffer, part: HostPart): readonly string[] => shownOf(by
 /** Output as the host's terminal showed it. `isStart`: it begins with the line that was typed. */
 function shownOf(bytes: Buffer, part: HostPart, isStart: boolean): Drawn {
   const { columns, typed } = part
-  const text = withoutEmptyLines(withoutZshEmptyLines(bytes.toString('latin1')), part)
+  const text = bytes.toString('latin1')
   const isFullScreen = entersFullScreen(text)
   const shown = Buffer.from(text.replace(CLEARS, ''), 'latin1')
   using screen = createScreen({ columns, rows: ROWS, historyLines: 4 * HALF_LINES, handlers: { onReply() {} } })

@@ -80,8 +80,9 @@ export class HostPart {
   #head: Uint8Array[] = []
   #tail: Uint8Array[] = []
   heldLook: Look | undefined
-  /** From what may be the prompt of the next line on. */
+  /** From what may be the prompt of the next line on, or from the last key at the prompt after it on. */
   #held: Uint8Array[] | undefined
+  #isOver = false
   #headBytes = 0
   #tailBytes = 0
   #heldBytes = 0
@@ -169,6 +170,25 @@ export class HostPart {
     this.#keep(Buffer.from(`${this.typed.lines[0]?.text}${end}`))
   }
 
+  /** The host is back at its prompt, and gets a key there that begins no line: it may draw that prompt again, which is no output. */
+  atPrompt(): void {
+    this.settle()
+    this.#isOver = true
+    this.#held ??= []
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  /** Before the next key at the prompt, or a report. */
+  settle(): void {
+    if (!this.#isOver || this.#held === undefined) return
+    const held = this.takeHeld()
+    if (!isPromptAgain(held, this.#tail.length > 0 ? this.tail : this.head)) this.#keep(held)
+    this.#held = []
+  }
+
   /** The output of a line that was cancelled, and follows this one. */
   take(part: HostPart): void {
     this.push(part.head)
@@ -195,8 +215,29 @@ export class HostPart {
 }
 
 const LINE_FEED = 10
+/** Colours, titles and the like. */
+export const CONTROLS = /\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b(?:\([A-Z]|[=>])|[\x00-\x1f]/g
 /** Nothing that can be seen follows. */
 const ENDS_ROW = /\n(?:\r|\x1b\[[0-?]*[ -/]*[@-~]|\x1b\([A-Z])*$/
+
+/** Whether `bytes` show nothing but rows that end `output`, which ends with a prompt. */
+function isPromptAgain(bytes: Uint8Array, output: Buffer): boolean {
+  const rows = textsIn(output.subarray(-END_OF_OUTPUT_BYTES)).slice(-1 - MOST_PROMPT_ROWS)
+  const known = new Set(rows.flat())
+  return textsIn(Buffer.from(bytes)).every((row) => row.every((text) => known.has(text) || ENDS_LINE.test(text)))
+}
+
+/** Of each row that shows any, the texts that were drawn over each other. */
+const textsIn = (bytes: Buffer): readonly (readonly string[])[] =>
+  bytes
+    .toString()
+    .split('\n')
+    .map((row) => row.split('\r').flatMap((text) => text.replace(CONTROLS, '').trim() || []))
+    .filter((row) => row.length > 0)
+
+const END_OF_OUTPUT_BYTES = 2 * 1024
+/** What Ctrl-C shows, and how fish and zsh end a row of output without a line feed. */
+const ENDS_LINE = /^(?:\^C|[⏎%#])$/
 
 /** A copy: a small piece must not keep a large buffer alive. */
 function append(pieces: Uint8Array[], bytes: Uint8Array): void {
@@ -329,10 +370,14 @@ export class SessionLog {
     for (const { host, bytes } of typed) {
       if (isInterrupt(bytes)) this.#cancel(host)
       else this.#endKeys(host)
-      // Enter, Ctrl-C and the like by themselves belong to what is running.
-      if (this.#open.has(host) || !isText(bytes)) continue
+      if (this.#open.has(host)) continue
       const pane = this.#paneOf(host)
       if (pane === undefined) continue
+      // Enter, Ctrl-C and the like by themselves belong to what is running.
+      if (!isText(bytes)) {
+        this.#stayAtPrompt(host, pane)
+        continue
+      }
       if (pane.isFullScreen) {
         if (!this.#asked.has(host) && asksSecret(pane.before, pane.look?.seen ?? ''))
           this.#asked.set(host, new TypedLines(pane.before, pane.columns, false, pane.look))
@@ -398,9 +443,10 @@ export class SessionLog {
     }
   }
 
-  /** Before a report: keys that programs have read are no half lines. */
+  /** Before a report: keys that programs have read are no half lines, and prompts no output. */
   endKeys(): void {
     for (const host of [...this.#open.keys()]) this.#endKeys(host)
+    for (const [first] of this.#current.values()) this.#change(first, () => first.settle())
   }
 
   noteRun(entry: Omit<RunEntry, 'kind'>): void {
@@ -440,6 +486,7 @@ export class SessionLog {
     part.isDoubtful = pane.before === '' || (chain !== undefined && chain.length > 1)
     for (const each of chain ?? []) {
       each.typed.finish()
+      this.#change(each, () => each.settle())
       if (pane.before === '') each.isDoubtful = true
     }
     const last = chain?.at(-1)
@@ -513,6 +560,7 @@ export class SessionLog {
       editor.lineBefore = undefined
       editor.rowsBefore = undefined
     }
+    if (first.isOver) return
     let held: Uint8Array = first.held
     this.#change(first, () => {
       held = first.takeHeld()
@@ -529,6 +577,15 @@ export class SessionLog {
     if (rest.length === 1) next.isPending = false
     this.#current.set(host, rest)
     this.#change(next, () => next.push(held))
+  }
+
+  /** The keys that follow are typed at the prompt, and begin no line. False if the host may not be back there. */
+  #stayAtPrompt(host: string, { isEditing, isFullScreen }: PaneFacts): boolean {
+    const [first, ...ahead] = this.#current.get(host) ?? []
+    if (first === undefined || ahead.length > 0 || !isEditing || isFullScreen) return false
+    if (!first.typed.isEntered || !first.hasEditor || first.isPending) return false
+    this.#change(first, () => first.atPrompt())
+    return true
   }
 
   #change(part: HostPart, change: () => void): void {
@@ -614,7 +671,10 @@ export class SessionLog {
     // It was no prompt, or stands there no more.
     if (last?.after === part.before) last.after = undefined
     this.#current.set(host, chainBefore)
-    this.#change(first, () => first.take(part))
+    const pane = open.isEdited ? this.#paneOf(host) : undefined
+    const isAtPrompt = pane !== undefined && this.#stayAtPrompt(host, pane)
+    // In its own row, the line editor alone has printed something.
+    if (!isAtPrompt || part.hasRows) this.#change(first, () => first.take(part))
   }
 
   #remove(host: string, { part, entry }: OpenLine): void {

@@ -1,4 +1,4 @@
-/** The report of lines that wrap in their pane, or are continued, recorded on terminals of fish and zsh. */
+/** The report of what was recorded on terminals of bash, fish and zsh: lines that wrap or are continued, and keys at a prompt. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { buildReport } from '../../../../src/ui/report/build-report.ts'
@@ -6,9 +6,9 @@ import { createConsoleHarness } from '../../../unit/ui/console/console-harness.t
 
 /** `>` was typed, `<` was printed; of each section the title and the output. */
 type Recording = { readonly steps: readonly string[]; readonly report: readonly (readonly (string | null)[])[] }
-const RECORDINGS = Object.entries(
-  JSON.parse(readFileSync('test/fixtures/wrapped-echoes.json', 'utf8')) as Record<string, Recording>,
-)
+const recorded = <T>(name: string) =>
+  Object.entries(JSON.parse(readFileSync(`test/fixtures/${name}.json`, 'utf8')) as Record<string, T>)
+const RECORDINGS = recorded<Recording>('wrapped-echoes')
 
 async function reportOf(steps: readonly string[], mostCharacters: number) {
   // A pane of 40 columns.
@@ -31,6 +31,27 @@ describe('a line that wraps', () => {
   })
 
   it.each(RECORDINGS)('is the same in small pieces: %s', async (_, { steps, report }) => {
+    expect(await reportOf(steps, 9)).toEqual(report)
+  })
+})
+
+describe('a prompt that is drawn again', () => {
+  const PROMPTS = recorded<readonly string[]>('prompts-again')
+  // `sleep 9` and Ctrl-C, Enter twice, Ctrl-L, `echo two`, `ls nothere` and Ctrl-C, Up and Ctrl-C.
+  const report = [
+    ['echo one', 'one'],
+    ['echo two', 'two'],
+    ['echo three', 'three'],
+  ]
+
+  it.each(PROMPTS)('is no output, and no line that was cancelled is: %s', async (_, steps) => {
+    expect(await reportOf(steps, 10_000)).toEqual(report)
+  })
+
+  // Fish draws what it suggests at once.
+  it.each(
+    PROMPTS.filter(([shell]) => !shell.startsWith('fish')),
+  )('is the same in small pieces: %s', async (_, steps) => {
     expect(await reportOf(steps, 9)).toEqual(report)
   })
 })
