@@ -98,12 +98,22 @@ export const WATCH_SCRIPT = [
 const MAX_TEXT = 256 * 1024
 /** Bounds for what is kept from one sample to the next: longer than any line, more than any machine has GPUs. */
 const MAX_LINE = 16 * 1024
-const MAX_GPUS = 256
+const MAX_GPUS = 64
+/** In a sample; a node of Kubernetes has one for each pod. */
+const MAX_CARDS = 64
+/** Of all GPUs together. */
+const MAX_PROCESSES = 512
+const MAX_NAME = 256
+/** Rates over less time mean nothing; the kernel counts hundredths of a second. */
+const MIN_STEP_MS = 100
 /** For how many samples an answer of these tools counts: a few of their intervals. Then they are dead, or hang. */
 const NVIDIA_COUNTS = 20
 const ROCM_COUNTS = 100
 const VIRTUAL_CARDS =
   /^(lo|veth.*|docker\d*|br-.*|virbr.*|cni.*|flannel.*|cali.*|tap.*|tun\d*|ifb\d*|dummy\d*|bond\d*|team\d*|.*\.\d+)$/
+
+/** A copy, because a part of a text keeps all of the text in memory. */
+const nameFrom = (text: string): string => Buffer.from(text.slice(0, MAX_NAME)).toString()
 
 /** Whether the card's traffic is not already counted with another card's. */
 export const isRealCard = (name: string): boolean => !VIRTUAL_CARDS.test(name)
@@ -198,7 +208,7 @@ export class SampleReader {
     const [name = '', first] = line.split(/:\s*/)
     const values = (first ?? '').split(/\s+/).map(amountOf)
     if (values.length >= 16 && values.every((value) => value !== undefined)) {
-      now.cards.set(name, { received: values[0] ?? 0, sent: values[8] ?? 0 })
+      now.cards.set(nameFrom(name), { received: values[0] ?? 0, sent: values[8] ?? 0 })
     } else if (/^(Mem|Swap|Buffers|Cached)/.test(name)) now.memory[name] = (values[0] ?? 0) * 1024
   }
 
@@ -237,7 +247,7 @@ export class SampleReader {
 
   #fileSystem(words: readonly string[]): undefined {
     const used = partOf(words[4]?.replace('%', ''))
-    const point = words.slice(5).join(' ')
+    const point = nameFrom(words.slice(5).join(' '))
     // The heading comes first.
     if (words[0] === 'Filesystem') this.#fullestNext = undefined
     const isReal = /^\/(?!proc|sys|dev|run|snap)/.test(point)
@@ -263,8 +273,9 @@ export class SampleReader {
   #process([uuid = '', pid = '']: readonly string[]): undefined {
     if (!/^\d+$/.test(pid) || (this.#processes.size >= MAX_GPUS && !this.#processes.has(uuid))) return
     const pids = this.#processes.get(uuid) ?? []
+    const count = [...this.#processes.values()].reduce((sum, each) => sum + each.length, 0)
     // Two rounds may run into each other.
-    if (pids.length < 64 && !pids.includes(Number(pid))) this.#processes.set(uuid, [...pids, Number(pid)])
+    if (count < MAX_PROCESSES && !pids.includes(Number(pid))) this.#processes.set(uuid, [...pids, Number(pid)])
   }
 
   #rocm(fields: readonly string[]): undefined {
@@ -309,7 +320,7 @@ export class SampleReader {
     this.#sampleCount += 1
     if (now.upMs === undefined || now.total === undefined || now.memory.MemTotal === undefined) return
     this.#before = now
-    if (before?.upMs === undefined || now.upMs <= before.upMs) return
+    if (before?.upMs === undefined || now.upMs < before.upMs + MIN_STEP_MS) return
     const seconds = (now.upMs - before.upMs) / 1000
     const rate = (later: number, earlier: number) => Math.max(0, later - earlier) / seconds
     const ticks = now.total - (before.total ?? 0)
@@ -350,7 +361,7 @@ export class SampleReader {
       writtenBytes: sum(disks, ({ disk, then }) => rate(disk.written, then.written)),
       receivedBytes: sum(real, ({ receivedBytes }) => receivedBytes),
       sentBytes: sum(real, ({ sentBytes }) => sentBytes),
-      cards,
+      cards: [...real, ...cards.filter(({ name }) => !isRealCard(name))].slice(0, MAX_CARDS),
       ...(now.nfs === undefined || before.nfs === undefined ? {} : { nfs: nfsOf(now.nfs, before.nfs, rate) }),
       gpus: this.#knownGpus(),
     }
@@ -368,7 +379,7 @@ function fieldsOf(line: string): readonly string[] {
   return line
     .slice(line.indexOf(' ') + 1)
     .split(',')
-    .map((word) => word.trim())
+    .map((word) => nameFrom(word.trim()))
 }
 
 function nfsOf(now: Nfs, before: Nfs, rate: (later: number, earlier: number) => number): NfsTraffic {

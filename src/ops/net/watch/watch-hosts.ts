@@ -8,7 +8,7 @@ import { type Sample, SampleReader, WATCH_SCRIPT } from './sample.ts'
 
 export const HISTORY_MS = 15 * 60_000
 /** One sample a second, and some for clocks that are set. */
-const MOST_SAMPLES = 2_000
+const MOST_SAMPLES = 1_000
 /** A host reports once a second: what is older than this is not shown as its state of now. */
 const SILENT_MS = 10_000
 

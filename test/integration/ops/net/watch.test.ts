@@ -4,6 +4,8 @@ import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { WatchHandlers } from '../../../../src/ops/net/watch/repeated-script.ts'
@@ -172,7 +174,7 @@ describe('samples', () => {
     const [sample] = read(second(1) + second(2))
     if (sample === undefined) throw new Error('there is no sample')
     for (let count = 0; count < 10_000; count++) keepSample(kept, { ...sample, atMs: 5000 + (count % 2) })
-    expect(kept.length).toBeLessThanOrEqual(2000)
+    expect(kept.length).toBeLessThanOrEqual(1000)
   })
 
   it('know a GPU only while its tool answers', () => {
@@ -198,8 +200,33 @@ describe('samples', () => {
     reader.push(text(2), 2000)
     const [sample] = reader.push(second(3), 3000)
     if (sample === undefined) throw new Error('there is no sample')
-    expect(sample.gpus.length).toBeLessThanOrEqual(256)
-    expect(JSON.stringify(sample).length).toBeLessThan(1_000_000)
+    expect(JSON.stringify(sample).length).toBeLessThan(50_000)
+  })
+
+  it('of fifteen minutes take little memory, whatever a host makes up', () => {
+    const [kept, reader] = [[] as Sample[], new SampleReader()]
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const many = (count: number, line: (index: number) => string) => Array.from({ length: count }, (_, at) => line(at))
+    collect()
+    const before = process.memoryUsage().heapUsed
+    for (let up = 1; up <= 300; up += 1) {
+      const cards = many(1500, (at) => `eth${at}-${up}.forged: ${`${up * at} `.repeat(16)}\n`)
+      const gpus = many(300, (at) => `nvidia ${at}, GPU-${at}, ${`${up}`.repeat(200)}, 1, 1, 1, 1, 1\n`)
+      const processes = many(3000, (at) => `nvproc GPU-${at % 300}, ${up * 10_000 + at}, 1\n`)
+      const disk = `fs /dev/sda1 1 1 1 ${up % 100}% /${'d'.repeat(15_000)}\n`
+      const lines = [disk, ...cards, ...gpus, ...processes].join('')
+      for (const sample of reader.push(second(up).replace(/=\n$/, `${lines}=\n`), up * 1000)) keepSample(kept, sample)
+    }
+    expect(kept).toHaveLength(299)
+    collect()
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(16 * 2 ** 20)
+  })
+
+  it('have no rates over a time that is too short for any', () => {
+    const reader = new SampleReader()
+    reader.push(second(1), 0)
+    expect(reader.push(second(1).replace('1.00 ', '1.01 '), 1000)).toEqual([])
   })
 })
 
