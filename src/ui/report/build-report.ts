@@ -88,7 +88,8 @@ export async function buildReport(
 ): Promise<SessionReport> {
   const words = wordsOfPrograms(entries, log.otherSecrets())
   const known = new Set([...log.secrets()].filter((text) => !words.has(text)))
-  const secrets = new Set([...known, ...entries.flatMap((entry) => editedSecrets(entry, promptOf))])
+  const edited = entries.flatMap((entry) => editedSecrets(entry, promptOf))
+  const secrets = new Set([...known, ...edited, ...restsOfSecrets(entries, known)])
   const withoutEcho = hostsWithoutEcho(entries)
   const lines = passwordsAtShells(entries, secrets, withoutEcho)
   const pieces = lines.filter((text) => SHELL_JOINS.test(text)).flatMap(piecesOf)
@@ -152,6 +153,19 @@ function editedSecrets(entry: SessionEntry, promptOf: (host: string) => string |
     return command.length < SHORTEST_SECRET ? [] : [command]
   })
 }
+
+/** What a shell got of a line that another host did not echo, because a program that was still open had taken its first keys. */
+function restsOfSecrets(entries: readonly SessionEntry[], secrets: ReadonlySet<string>): readonly string[] {
+  const typed = entries.flatMap((entry) => (entry.kind === 'typed' ? [entry] : []))
+  return [...Map.groupBy(typed, ({ atMs }) => atMs).values()].flatMap((together) => {
+    const texts = new Set(together.flatMap(textsOf))
+    const whole = [...texts].filter((text) => secrets.has(text))
+    return [...texts].filter((text) => text !== '' && whole.some((each) => each.endsWith(text)))
+  })
+}
+
+const textsOf = ({ parts }: TypedEntry): readonly string[] =>
+  [...parts.values()].flatMap(({ typed }) => typed.lines.map(({ text }) => text))
 
 /** Text that a host did not echo is hidden everywhere: another host may have shown it. `words`: only where they are whole words. */
 function hiding(secrets: ReadonlySet<string>, words: readonly string[]): Hide {

@@ -1,6 +1,7 @@
 /**
  * Finds passwords as programs print them: quoted for a shell (`set`, `declare`, `printf %q`, `ls`), as JSON, HTML, a URL or base64.
- * Before a row is searched for a password, quotes and escapes are removed from both, and codes are replaced by their characters. Pure.
+ * Before a row is searched for a password, quotes and escapes are removed from both, and codes are replaced by their characters. Its end
+ * is hidden, too: a pager that is still open takes the first keys, and the shell after it gets the rest. Pure.
  */
 import { literalPattern } from '../../base/literal-pattern.ts'
 import { SHORTEST_SECRET } from './asks-secret.ts'
@@ -20,7 +21,7 @@ const BASE64_END = /^[\w+/]{0,4}={0,2}/
 type Secret = {
   readonly text: string
   /** Its forms without quotes, with its codes and with their characters, if they are long enough. */
-  readonly bare: readonly string[]
+  readonly bare: readonly { readonly whole: string; readonly end: string }[]
   /** For a text that is little but quotes: matches it with any quotes that a shell may add. */
   readonly quoted: RegExp | undefined
   readonly base64: readonly string[]
@@ -35,7 +36,8 @@ export class WrittenSecrets {
       .sort((a, b) => b.length - a.length)
       .map((text) => {
         const bare = [...new Set([bareOf(text), read(text).text])].filter((each) => each.length >= SHORTEST_SECRET)
-        return { text, bare, quoted: bare.length === 0 ? quotedForm(text) : undefined, base64: base64Of(text) }
+        const quoted = bare.length === 0 ? quotedForm(text) : undefined
+        return { text, bare: bare.map((whole) => ({ whole, end: endOf(whole) })), quoted, base64: base64Of(text) }
       })
   }
 
@@ -58,9 +60,11 @@ export class WrittenSecrets {
     }
     const usual = row.replaceAll('-', '+').replaceAll('_', '/')
     for (const { bare, quoted, base64 } of this.#secrets) {
-      for (const each of bare)
-        for (const at of placesOf(each, text))
-          note(places[at]?.from ?? 0, places[at + each.length - 1]?.to ?? row.length)
+      for (const { whole, end } of bare)
+        for (const at of placesOf(end, text)) {
+          const from = startOf(whole, text, at, end)
+          if (from !== undefined) note(places[from]?.from ?? 0, places[at + end.length - 1]?.to ?? row.length)
+        }
       if (quoted !== undefined)
         for (const { 0: found, index } of row.matchAll(quoted)) note(index, index + found.length)
       for (const each of base64)
@@ -79,6 +83,20 @@ export class WrittenSecrets {
       else if (hidden[at - 1] !== true) shown += mark
     return shown
   }
+}
+
+/** The shortest end that is hidden by itself: of a text of several words, an end may be a plain word. */
+function endOf(text: string): string {
+  const least = text.includes(' ') ? Math.max(8, Math.ceil(text.length * 0.75)) : Math.max(6, Math.ceil(text.length / 2))
+  return text.slice(-least)
+}
+
+/** Where `whole`, or as much of its end as stands there, begins in `text`; undefined if that is a part of another word. */
+function startOf(whole: string, text: string, at: number, end: string): number | undefined {
+  let left = whole.length - end.length
+  let from = at
+  for (; left > 0 && from > 0 && text[from - 1] === whole[left - 1]; left -= 1) from -= 1
+  return left === 0 || !/[\p{L}\p{N}]$/u.test(text.slice(0, from)) ? from : undefined
 }
 
 /** All places of `text` in `row`; none for an empty text. */

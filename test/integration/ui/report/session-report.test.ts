@@ -464,6 +464,46 @@ describe('keys that a program reads without Enter', () => {
     expect(titlesOf((await test.report()).markdown)).toEqual(['` less -FRX big.log `'])
   })
 
+  it.each([
+    ['qwerty-Moon77', 1],
+    ['qwerty-Moon77', 7],
+    ['Correct horse battery', 9],
+    ['qzz7', 1],
+  ])('leave the rest of a password to a shell, which is not shown: %s, from key %i', async (password, taken) => {
+    const test = harness()
+    const rest = password.slice(taken)
+    await test.prompts()
+    test.type('./login\r')
+    for (const host of ['m1', 'm2']) await test.print(host, './login\r\n\x1b[?2004l\rPassword: ')
+    await test.print('m3', `./login\r\n\x1b[?2004l\rtext\r\n${STATUS}`)
+    for (const [index, key] of [...password].entries()) {
+      test.type(key)
+      await test.print('m3', index < taken - 1 ? '' : index < taken ? '\r\x1b[K\x1b[?2004hm3# ' : key)
+    }
+    test.type('\r')
+    for (const host of ['m1', 'm2']) await test.print(host, `\r\nwelcome\r\n\x1b[?2004h${host}# `)
+    await test.print('m3', `\r\n\x1b[?2004l\r-bash: ${rest.split(' ')[0]}: command not found\r\n\x1b[?2004hm3# `)
+    await test.run('history', (host) => `  1  ${host === 'm3' && rest.length > 3 ? rest : 'true'}\r\n`)
+    const { markdown, html } = await test.report()
+    expect(markdown).toContain('./login')
+    for (const text of [markdown, html]) expect(text).not.toContain(rest)
+    for (const text of [markdown, html]) expect(text).not.toMatch(/Moon77|erty|battery|horse|orse/)
+  })
+
+  it('may be the first of a password that is pasted, whose rest is not shown', async () => {
+    const test = harness()
+    await test.prompts()
+    test.type('./login\r')
+    for (const host of ['m1', 'm2']) await test.print(host, './login\r\n\x1b[?2004l\rPassword: ')
+    await test.print('m3', './login\r\n\x1b[?2004l\r\x1b[?1049htext\r\n:')
+    test.type('qwerty-Moon77\r')
+    for (const host of ['m1', 'm2']) await test.print(host, `\r\n\x1b[?2004h${host}# `)
+    const failure = '-bash: werty-Moon77: command not found\r\n'
+    await test.print('m3', `\x1b[?1049l\x1b[?2004hm3# werty-Moon77\r\n\x1b[?2004l\r${failure}\x1b[?2004hm3# `)
+    await test.run('history', () => '  1  werty-Moon77\r\n')
+    expect((await test.report()).markdown).not.toMatch(/Moon77|erty/)
+  })
+
   it('are told from the beginning of a line that is typed ahead', async () => {
     const test = harness()
     await test.prompts()

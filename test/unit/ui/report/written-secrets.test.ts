@@ -34,6 +34,12 @@ describe('a password', () => {
     ['"$k9"', '\\"\\$k9\\"', '#'],
     ['hunter22', 'hunter22 hunter 22', '# hunter 22'],
     ["don'tTell9", "-bash: $'dontTell9\\n': command not found", "-bash: $'#\\n': command not found"],
+    ['qwerty-Moon77', '-bash: werty-Moon77: command not found', '-bash: #: command not found'],
+    ['qwerty-Moon77', '  12  y-Moon77', '  12  #'],
+    ['qwerty-Moon77', 'NotMy-Moon77 -Moon77', 'NotMy-Moon77 #'],
+    ['qwerty-Moon77', '-bash: Moon77: command not found', '-bash: Moon77: command not found'],
+    ['q$werty-Moon77', '-bash: \\werty-Moon77: command not found', '-bash: \\#: command not found'],
+    ['make all the tests', 'the tests; ll the tests; ke all the tests', 'the tests; ll the tests; #'],
   ])('%s is found in %s', (secret, row, rest) => {
     expect(hidden(secret, row)).toBe(rest)
   })
