@@ -403,7 +403,7 @@ function rendered(part: HostPart, after: string, isRunning: boolean, hide: Hide)
   ]
   return {
     command: hide(command).slice(0, MOST_COLUMNS),
-    lines: [...lines, ...note].map((line) => hide(line).slice(0, MOST_COLUMNS)),
+    lines: [...hideAcross(lines, hide), ...note].map((line) => hide(line).slice(0, MOST_COLUMNS)),
     isMixed,
     // A line editor that reads is at its prompt, wherever the cursor is now.
     outcome:
@@ -412,6 +412,24 @@ function rendered(part: HostPart, after: string, isRunning: boolean, hide: Hide)
         : outcomeOf(part, bytes),
   }
 }
+
+/** Hides rows that show a secret together: some line editors break a line that is longer than a row themselves. */
+function hideAcross(rows: readonly string[], hide: Hide): readonly string[] {
+  const shownLength = (text: string): number => hide(text).replaceAll(HIDDEN, '').length
+  const whole = rows.join('')
+  const hidden = new Set<number>()
+  let seam = 0
+  for (const [index, row] of rows.entries()) {
+    const [left, right] = [whole.slice(Math.max(0, seam - SEAM), seam), whole.slice(seam, seam + SEAM)]
+    seam += row.length
+    if (left === '' || right === '' || shownLength(left + right) >= shownLength(left) + shownLength(right)) continue
+    hidden.add(index - 1).add(index)
+  }
+  return rows.map((row, index) => (hidden.has(index) ? HIDDEN : row))
+}
+
+/** Longer than most passwords. */
+const SEAM = 100
 
 const RUNNING = 'still running'
 

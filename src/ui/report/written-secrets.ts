@@ -87,7 +87,9 @@ export class WrittenSecrets {
 
 /** The shortest end that is hidden by itself: of a text of several words, an end may be a plain word. */
 function endOf(text: string): string {
-  const least = text.includes(' ') ? Math.max(8, Math.ceil(text.length * 0.75)) : Math.max(6, Math.ceil(text.length / 2))
+  const least = text.includes(' ')
+    ? Math.max(8, Math.ceil(text.length * 0.75))
+    : Math.max(6, Math.ceil(text.length / 2))
   return text.slice(-least)
 }
 

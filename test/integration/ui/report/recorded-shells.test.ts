@@ -10,10 +10,11 @@ const recorded = <T>(name: string) =>
   Object.entries(JSON.parse(readFileSync(`test/fixtures/${name}.json`, 'utf8')) as Record<string, T>)
 const RECORDINGS = recorded<Recording>('wrapped-echoes')
 
-async function reportOf(steps: readonly string[], mostCharacters: number) {
+async function reportOf(steps: readonly string[], mostCharacters: number, secret = '') {
   // A pane of 40 columns.
   const { console, print } = createConsoleHarness({ hosts: ['m1'], size: { columns: 42, rows: 30 } })
   const { sessionLog } = console
+  sessionLog.noteSecret(secret)
   for (const step of steps) {
     const text = step.slice(1)
     if (step.startsWith('>')) sessionLog.noteTyped([{ hosts: ['m1'], bytes: Buffer.from(text) }], 0)
@@ -54,4 +55,12 @@ describe('a prompt that is drawn again', () => {
   )('is the same in small pieces: %s', async (_, steps) => {
     expect(await reportOf(steps, 9)).toEqual(report)
   })
+})
+
+it.each(
+  recorded<readonly string[]>('recalled-secret'),
+)('a password that is recalled and cancelled is not shown, in no two rows either: %s', async (_, steps) => {
+  const report = await reportOf(steps, 10_000, 'qwerty-Moon77')
+  expect(report.map(([title]) => title)).toEqual([expect.stringContaining('not shown'), 'echo two', 'true'])
+  expect(JSON.stringify(report)).not.toMatch(/qwerty|oon77/)
 })
