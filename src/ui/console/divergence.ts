@@ -3,6 +3,7 @@
  * something, has lost its shell, or echoes nothing while the others do. Different output of the same command is none of these.
  */
 import { type Clock, hasPassed, remainingMs } from '../../base/clock.ts'
+import { defined } from '../../base/defined.ts'
 import type { Screen } from '../../terminal/headless-screen.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
 import { type ConsoleState, type HostState, isLive, isTrouble } from '../state/console-state.ts'
@@ -16,6 +17,8 @@ export type GuardedHost = {
   readonly home: string | undefined
   /** Its output has stopped for the moment. */
   readonly isQuiet: boolean
+  /** Its line editor reads a line, and nothing has been typed into that: it shows the prompt alone, whatever this looks like. */
+  readonly isUntyped: boolean
 }
 
 /** Words of a full screen: the first ones, and all. */
@@ -30,9 +33,12 @@ type Shape = {
   readonly words?: Words
   readonly prompt?: string
   readonly isHome?: boolean
+  /** Not its first prompt, which was `home`, but one with the same sign. */
+  readonly movedFrom?: string
 }
 
 const PROMPT = /^(.*?[#$%>❯»λ➜])(\s.*)$/u
+const SIGN = /[#$%>❯»λ➜]/u
 const QUESTION = /[:?)\]]\s?$/u
 const EDITOR_MODE = /^-- ([A-Z ]{4,20}) --/u
 const NAME = /[\p{L}\p{N}_.-]{2,}/gu
@@ -63,17 +69,21 @@ export function emptyPrompt(line: string): string | undefined {
   return typed?.trim() === '' ? prompt : undefined
 }
 
+const signOf = (prompt: string): string | undefined => SIGN.exec(prompt)?.[0]
+
 /** The prompt at the cursor and what is typed after it. Output without a final line break may precede the prompt. */
-function splitPrompt(line: string, home: string | undefined): { prompt?: string; typed: string } {
+function splitPrompt(line: string, home: string | undefined, isUntyped = false): { prompt?: string; typed: string } {
   const at = home === undefined ? -1 : line.lastIndexOf(home)
   if (home !== undefined && at >= 0 && /^\s/.test(line.slice(at + home.length)))
     return { prompt: home, typed: line.slice(at + home.length) }
   const [, prompt, typed = ''] = PROMPT.exec(line) ?? []
+  if (isUntyped && line.trim() !== '' && (prompt === undefined || typed.trim() !== ''))
+    return { prompt: line.trimEnd(), typed: '' }
   return prompt === undefined ? { typed } : { prompt, typed }
 }
 
 function shapeOf(guarded: GuardedHost, comparesTyped: boolean): Shape | undefined {
-  const { host, screen, home, isQuiet } = guarded
+  const { host, screen, home, isQuiet, isUntyped } = guarded
   // One that never had a shell is not up, which is said elsewhere.
   if (isTrouble(host)) return host.shell.kind === 'none' ? undefined : { text: 'ended' }
   if (screen === undefined || !isLive(host)) return undefined
@@ -87,11 +97,13 @@ function shapeOf(guarded: GuardedHost, comparesTyped: boolean): Shape | undefine
     return { text: `full ${flags} ${editorMode}`, words: { first: wordsIn(plain(shown, names)), all: wordsIn(shown) } }
   }
   const line = screen.lineToCursor()
-  const { prompt, typed } = splitPrompt(line, home)
+  const { prompt, typed } = splitPrompt(line, home, isUntyped)
   const isHome = prompt !== undefined && prompt === home
   if (prompt !== undefined && (isHome || isQuiet)) {
     const behind = comparesTyped ? plain(typed, names).trim() : ''
-    return { text: `prompt ${behind}`, prompt: plain(prompt, names), isHome }
+    const isMoved = !isHome && home !== undefined && signOf(home) === signOf(prompt)
+    const movedFrom = isMoved ? plain(home, names) : undefined
+    return { text: `prompt ${behind}`, prompt: plain(prompt, names), isHome, ...defined({ movedFrom }) }
   }
   if (isQuiet && QUESTION.test(line)) return { text: `question ${plain(line, names)}` }
   return { text: `running ${flags}` }
@@ -110,10 +122,15 @@ function waitingShape(guarded: GuardedHost): Shape | undefined {
 
 function isAlike(one: Shape, other: Shape): boolean {
   if (one.text !== other.text) return false
-  if (one.prompt !== undefined) return one.prompt === other.prompt || (one.isHome === true && other.isHome === true)
+  if (one.prompt !== undefined)
+    return one.prompt === other.prompt || (one.isHome && other.isHome) || areMoved(one, other)
   if (one.words === undefined || other.words === undefined) return true
   return areAlike(one.words, other.words)
 }
+
+/** Where the first prompts were different, those of other directories cannot be compared. */
+const areMoved = ({ movedFrom: one }: Shape, { movedFrom: other }: Shape): boolean =>
+  one !== undefined && other !== undefined && one !== other
 
 /** Panes have different sizes: a large one has room for more words, and begins with fewer where a program spreads them out. */
 function areAlike(one: Words, other: Words): boolean {
@@ -159,6 +176,10 @@ const QUIET_MS = 200
 const SILENT_MS = 3000
 const ESCAPE = 0x1b
 const ENTER = 0x0d
+/** Enter, Ctrl-C, Ctrl-U */
+const ENDS_LINE: ReadonlySet<number> = new Set([ENTER, 0x03, 0x15])
+/** Ctrl-L */
+const REDRAW = 0x0c
 /** While output never stops, hosts are compared this often, without what was typed. */
 const BUSY_MS = 1500
 
@@ -178,6 +199,8 @@ export class Divergence implements Disposable {
   readonly #checking: ThrottledAction
   readonly #changedMs = new Map<string, number>()
   readonly #homes = new Map<string, string>()
+  /** Of hosts that have got keys, whether some may stand in the line that is typed now. */
+  readonly #isTyped = new Map<string, boolean>()
   /** Of hosts that have not answered what was typed, when that began. */
   readonly #askedMs = new Map<string, number>()
   #answerTimer: Disposable | undefined
@@ -199,6 +222,9 @@ export class Divergence implements Disposable {
 
   /** Keys that a host answers if it works: it echoes them. */
   noteTyped(hosts: readonly string[], bytes: Uint8Array): void {
+    const line = bytes.subarray(bytes.findLastIndex((byte) => ENDS_LINE.has(byte)) + 1)
+    const isTyped = line.length === bytes.length ? line.some((byte) => byte !== REDRAW) : line.length > 0
+    for (const host of hosts) if (isTyped || line.length < bytes.length) this.#isTyped.set(host, isTyped)
     if (bytes[0] === ESCAPE || !bytes.some((byte) => byte === ENTER || (byte >= 0x20 && byte !== 0x7f))) return
     const nowMs = this.#options.clock.now()
     for (const host of hosts) if (!this.#askedMs.has(host)) this.#askedMs.set(host, nowMs)
@@ -213,6 +239,7 @@ export class Divergence implements Disposable {
   /** The host gets a new shell, or is gone. */
   forget(host: string): void {
     this.#homes.delete(host)
+    this.#isTyped.delete(host)
     this.#changedMs.delete(host)
     this.#askedMs.delete(host)
   }
@@ -257,7 +284,16 @@ export class Divergence implements Disposable {
     const { clock, state, screen } = this.#options
     const host = state().hosts.get(name)
     const isQuiet = clock.now() - (this.#changedMs.get(name) ?? 0) >= QUIET_MS
-    return host && { host, screen: screen(name), home: this.#homes.get(name), isQuiet }
+    const shown = screen(name)
+    const isUntyped = shown?.modes.isBracketedPaste === true && this.#isTyped.get(name) !== true
+    return host && { host, screen: shown, home: this.#homes.get(name), isQuiet, isUntyped }
+  }
+
+  /** Before any key, what the line editor of a host at rest shows is its first prompt. */
+  #learnOtherHome(name: string): void {
+    const { screen, isQuiet = false, isUntyped = false } = this.#guarded(name) ?? {}
+    const line = screen?.modes.isAlternateScreen === false ? screen.lineToCursor().trimEnd() : ''
+    if (isQuiet && isUntyped && line !== '' && !this.#isTyped.has(name)) this.#homes.set(name, line)
   }
 
   #learnHome(host: string): void {
@@ -289,7 +325,9 @@ export class Divergence implements Disposable {
     const { clock, state, onDiverged, onChecked } = this.#options
     const nowMs = clock.now()
     const current = state()
-    const receivers = comparedHosts(current).flatMap((host) => this.#guarded(host) ?? [])
+    const compares = comparedHosts(current)
+    for (const host of compares) if (!this.#homes.has(host)) this.#learnOtherHome(host)
+    const receivers = compares.flatMap((host) => this.#guarded(host) ?? [])
     const areQuiet = receivers.every(({ isQuiet }) => isQuiet)
     if (!areQuiet) {
       this.#busySinceMs ??= nowMs

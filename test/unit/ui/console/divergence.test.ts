@@ -172,6 +172,49 @@ describe('receivers do not differ when', () => {
     expect(header(harness)).not.toContain('differ')
   })
 
+  describe('one has a prompt that ends in a directory', () => {
+    const STYLES = ['➜  DIR ', '(base) ➜  DIR git:(main) ✗ ', 'm2 in DIR ']
+    const at = (style: string, directory: string) => (host: string) =>
+      `\x1b[?2004h${host === 'm2' ? style.replace('DIR', directory) : `root@${host}:${directory}# `}`
+    const typed = async (harness: ConsoleHarness, line: string) => {
+      harness.type(line)
+      await print(harness, () => line.replace('\r', '\r\n\x1b[?2004l'))
+    }
+
+    it.each(STYLES)('at rest, after Enter, and in another directory: %s', async (style) => {
+      const harness = await atPrompts(undefined, at(style, '~'))
+      expect(header(harness)).not.toContain('differ')
+      for (const [line, directory] of [
+        ['\r', '~'],
+        ['cd /srv\r', '/srv'],
+        ['\r', '/srv'],
+        ['cd\r', '~'],
+      ] as const) {
+        await typed(harness, line)
+        await print(harness, at(style, directory))
+        expect(header(harness)).not.toContain('differ')
+      }
+      await typed(harness, 'ls')
+      expect(header(harness)).not.toContain('differ')
+    })
+
+    it.each(
+      STYLES.slice(0, 2),
+    )('but does if it stays where it was, or has a line that was not run: %s', async (style) => {
+      const harness = await atPrompts(undefined, at(style, '~'))
+      await typed(harness, 'cd /srv\r')
+      await print(harness, (host) => at(style, host === 'm2' ? '~' : '/srv')(host))
+      expect(header(harness)).toContain(' 1 of 6 differs: m2 ')
+      await typed(harness, 'cd\r')
+      await print(harness, at(style, '~'))
+      expect(header(harness)).not.toContain('differ')
+      await print(harness, (host) => (host === 'm2' ? 'rm -rf /srv' : ''))
+      harness.type('x')
+      await print(harness, () => 'x')
+      expect(header(harness)).toContain(' 1 of 6 differs: m2 ')
+    })
+  })
+
   it('one was typed into before it was compared with the others', async () => {
     const harness = createConsoleHarness({ hosts: HOSTS })
     for (const host of HOSTS) await harness.print(host, prompt(host))
