@@ -43,6 +43,8 @@ export type ReportSection = {
   readonly isUnclear: boolean
   /** The hosts that did not echo it. */
   readonly hiddenBy: readonly string[]
+  /** Hosts whose full-screen programs got it: what those drew is not recorded. */
+  readonly inFullScreen: readonly string[]
   readonly hosts: readonly string[]
   /** The largest group first. */
   readonly groups: readonly ReportGroup[]
@@ -265,6 +267,7 @@ function runSection({ atMs, command, groups }: RunEntry, hide: Hide): ReportSect
     isUnfinished: false,
     isUnclear: false,
     hiddenBy: [],
+    inFullScreen: [],
     hosts,
     groups: shown,
   }
@@ -284,7 +287,7 @@ async function typedSection(
   secrets: ReadonlySet<string>,
   hide: Hide,
 ): Promise<ReportSection | undefined> {
-  const { atMs, parts } = entry
+  const { atMs, parts, inFullScreen } = entry
   const hiddenBy = hidersOf(entry).map(([host]) => host)
   const hidesOutput = isSecret(entry, secrets)
   const known = new Map<string, Omit<Shown, 'host'>>()
@@ -350,7 +353,8 @@ async function typedSection(
   const text = title === undefined || count < 2 ? [] : shownLines
   const isUnfinished = [...parts.values()].every((part) => !part.typed.isEntered)
   const hosts = [...parts.keys()]
-  return { kind: 'typed', atMs, title, text: text.map(hide), isUnfinished, isUnclear, hiddenBy, hosts, groups }
+  const shownText = text.map(hide)
+  return { kind: 'typed', atMs, title, text: shownText, isUnfinished, isUnclear, hiddenBy, inFullScreen, hosts, groups }
 }
 
 /** As they were typed, blank ones in the middle included. Hosts of one entry got the same lines. */

@@ -29,12 +29,14 @@ const allDiffer = (section: ReportSection): boolean => {
 
 /** `, different: m2, typed ahead: m3` */
 const differenceOf = (section: ReportSection): string => {
+  const { inFullScreen } = section
   const different = differing(section)
   const mixed = section.groups.flatMap(({ hosts, isMixed }) => (isMixed ? hosts : []))
   return [
     ...(allDiffer(section) ? [', all different'] : []),
     ...(different.length === 0 ? [] : [`, different: ${foldHostSet(different)}`]),
     ...(mixed.length === 0 || section.groups.length === 1 ? [] : [`, typed ahead: ${foldHostSet(mixed)}`]),
+    ...(inFullScreen.length === 0 ? [] : [`, not recorded, in a full-screen program: ${foldHostSet(inFullScreen)}`]),
   ].join('')
 }
 

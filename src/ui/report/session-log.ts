@@ -253,6 +253,8 @@ export type TypedEntry = {
   readonly kind: 'typed'
   readonly atMs: number
   readonly parts: ReadonlyMap<string, HostPart>
+  /** Hosts whose full-screen programs got these keys. */
+  readonly inFullScreen: readonly string[]
 }
 
 /** A command that was run beside the shells; groups of hosts with equal output, failures first. */
@@ -366,7 +368,7 @@ export class SessionLog {
   ): void {
     const typed = batches.flatMap(({ hosts, bytes }) => hosts.map((host) => ({ host, bytes })))
     const parts = new Map<string, HostPart>()
-    const entry = { kind: 'typed', atMs: nowMs, parts } as const
+    const entry = { kind: 'typed', atMs: nowMs, parts, inFullScreen: [] } as const
     for (const { host, bytes } of typed) {
       if (isInterrupt(bytes)) this.#cancel(host)
       else this.#endKeys(host)
@@ -704,11 +706,14 @@ export class SessionLog {
       if (open.entry.parts.size === 0) this.#entries = this.#entries.filter((each) => each !== open.entry)
       entered.push([host, open])
     }
-    for (const group of Map.groupBy(entered, ([, { part }]) => textOf(part)).values()) {
+    const inFullScreen = typed.flatMap(({ host }) => (this.#paneOf(host)?.isFullScreen ? [host] : []))
+    const groups = Map.groupBy(entered, ([, { part }]) => textOf(part)).values()
+    for (const [index, group] of [...groups].entries()) {
       const entry = {
         kind: 'typed',
         atMs: nowMs,
         parts: new Map(group.map(([host, { part }]) => [host, part])),
+        inFullScreen: index === 0 ? inFullScreen : [],
       } as const
       this.#entries.push(entry)
       for (const [host, open] of group) {

@@ -1796,6 +1796,20 @@ it('hides what a silent program may have read after a question that ends like a 
   expect(markdown + html).not.toContain('zebra88')
 })
 
+it('names the host whose full-screen program got a line', async () => {
+  const { prompts, report, type, print, run } = harness()
+  await prompts()
+  await print('m2', '\x1b[?1049h\x1b[Htext')
+  type('uptime\r')
+  for (const host of ['m1', 'm3']) await print(host, `uptime\r\n\x1b[?2004l\r up\r\n\x1b[?2004h${host}# `)
+  await print('m2', '\x1b[?1049l')
+  await run('date', () => 'today\r\n')
+  const { markdown, html } = await report()
+  expect(markdown).toContain('typed on m\\[1,3\\], not recorded, in a full-screen program: m2\n')
+  expect(html).toContain('typed on m[1,3], not recorded, in a full-screen program: m2<')
+  expect(markdown).toContain('typed on m\\[1-3\\]\n')
+})
+
 it('gives each line its own output if the prompt follows a question in the same row', async () => {
   const { prompts, report, type, print } = harness()
   const all = ['m1', 'm2', 'm3']
