@@ -13,16 +13,25 @@ export type RunMusterOptions = Partial<Omit<CliContext, 'stdin' | 'stdout' | 'st
   readonly isTerminal?: boolean
 }
 
+/** What a verb gets from the program, with `directory` as its home and working directory. */
+export const contextIn = (directory: string): CliContext => ({
+  stdin: new PassThrough(),
+  stdout: new PassThrough(),
+  stderr: new PassThrough(),
+  environment: { HOME: directory },
+  workingDirectory: directory,
+  signal: new AbortController().signal,
+  now: Date.now,
+})
+
 export async function runMuster(
   args: readonly string[],
   { directory, stdin = [], verbs, isTerminal = false, ...context }: RunMusterOptions,
 ): Promise<{ readonly exitCode: number; readonly output: string; readonly messages: string }> {
   const [stdout, stderr] = [Object.assign(new PassThrough(), { isTTY: isTerminal }), new PassThrough()]
   const whole: CliContext = {
+    ...contextIn(directory),
     environment: { HOME: directory, PATH: process.env.PATH },
-    workingDirectory: directory,
-    signal: new AbortController().signal,
-    now: Date.now,
     ...context,
     stdin: Readable.from(stdin.map((piece) => Buffer.from(piece))),
     stdout,

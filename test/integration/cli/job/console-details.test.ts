@@ -4,14 +4,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { openConsoleQueue } from '../../../../src/cli/job/console-queue.ts'
 import { JobStore } from '../../../../src/scheduler/jobs/store.ts'
 import { parseWhatIf } from '../../../../src/ui/packing/what-if.ts'
 import { applyEvent } from '../../../support/apply-event.ts'
 import { bundleKeyOf } from '../../../support/bundle-key.ts'
-import { runMuster } from '../../../support/run-muster.ts'
+import { contextIn, runMuster } from '../../../support/run-muster.ts'
 
 let directory: string
 beforeEach(() => {
@@ -20,21 +19,11 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(directory, { recursive: true }))
 
-const contextOf = () => ({
-  environment: { HOME: directory },
-  workingDirectory: directory,
-  signal: new AbortController().signal,
-  now: Date.now,
-  stdin: new PassThrough(),
-  stdout: new PassThrough(),
-  stderr: new PassThrough(),
-})
-
 it('says of a damaged job or study each time why nothing can be read, and reads again once it is repaired', async () => {
   await runMuster(['job', 'submit', '--', 'train'], { directory })
   await runMuster(['study', 'create', 'wf', '--param', 'lr=1,2', '--metric', 'loss', '--', 'train'], { directory })
   const file = new DatabaseSync(join(directory, '.local', 'state', 'muster', 'jobs', 'lab.db'))
-  using queue = await openConsoleQueue({ hosts: join(directory, 'hosts.yaml') }, contextOf())
+  using queue = await openConsoleQueue({ hosts: join(directory, 'hosts.yaml') }, contextIn(directory))
   for (const [text, title] of [
     ['jobs SET state', 'job 1 in the queue'],
     ['study SET spec', 'study wf in the queue'],
@@ -57,7 +46,7 @@ it('reads the output of the bundle that failed first, and says whose it is', asy
   using store = new JobStore(join(directory, '.local', 'state', 'muster', 'jobs', 'lab.db'))
   const lease = store.lease.take('test', 1000, 10_000)
   if (lease === undefined) throw new Error('another scheduler runs')
-  using queue = await openConsoleQueue({ hosts: join(directory, 'hosts.yaml') }, contextOf())
+  using queue = await openConsoleQueue({ hosts: join(directory, 'hosts.yaml') }, contextIn(directory))
   const places = ['m1', 'm2', 'm3'].map((host) => ({ host, devices: [] }))
   applyEvent(store, 1, { kind: 'placed', places }, 1000, lease)
   expect(queue.details(1)?.log).toMatchObject({ host: 'm1', whose: 'rank 0 on m1' })
@@ -86,7 +75,7 @@ async function tenTaken() {
     for (const [index, host] of hosts.entries())
       applyEvent(store, index + 1, { kind: 'placed', places: [{ host, devices: [0] }] }, Date.now())
   }
-  const queue = await openConsoleQueue({ hosts: join(directory, 'hosts.yaml') }, contextOf())
+  const queue = await openConsoleQueue({ hosts: join(directory, 'hosts.yaml') }, contextIn(directory))
   const tryOut = (line: string, away: readonly string[]) => {
     const whatIf = parseWhatIf(line)
     if (typeof whatIf === 'string') throw new Error(whatIf)

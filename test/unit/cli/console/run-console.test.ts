@@ -2,7 +2,6 @@ import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
-import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { CliContext } from '../../../../src/cli/command-line/verb.ts'
 import {
@@ -20,6 +19,7 @@ import { loadInventory } from '../../../../src/inventory/load-inventory.ts'
 import { JobStore } from '../../../../src/scheduler/jobs/store.ts'
 import type { JobsPort } from '../../../../src/ui/jobs/queue-view.ts'
 import { defaultPreferences, type Preferences } from '../../../../src/ui/preferences.ts'
+import { contextIn } from '../../../support/run-muster.ts'
 
 let directory: string
 beforeEach(() => {
@@ -27,16 +27,6 @@ beforeEach(() => {
   writeFileSync(join(directory, 'hosts.yaml'), 'cluster: lab\nhosts: { m8: { transport: local } }\n')
 })
 afterEach(() => rmSync(directory, { recursive: true }))
-
-const contextIn = (workingDirectory: string): CliContext => ({
-  stdin: new PassThrough(),
-  stdout: new PassThrough(),
-  stderr: new PassThrough(),
-  environment: { HOME: workingDirectory },
-  workingDirectory,
-  signal: new AbortController().signal,
-  now: () => 1000,
-})
 
 const inventoryOf = async () =>
   await loadInventory({ file: join(directory, 'hosts.yaml'), cwd: directory, env: {}, sections: async () => [] })

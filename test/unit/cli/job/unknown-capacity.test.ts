@@ -2,11 +2,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { openConsoleQueue } from '../../../../src/cli/job/console-queue.ts'
 import { parseWhatIf } from '../../../../src/ui/packing/what-if.ts'
-import { runMuster } from '../../../support/run-muster.ts'
+import { contextIn, runMuster } from '../../../support/run-muster.ts'
 
 let directory: string
 beforeEach(() => {
@@ -28,16 +27,7 @@ it('submit --dry-run says where the job would go, and what is not known', async 
 })
 
 it('a what-if says the same', async () => {
-  const context = {
-    environment: { HOME: directory },
-    workingDirectory: directory,
-    signal: new AbortController().signal,
-    now: Date.now,
-    stdin: new PassThrough(),
-    stdout: new PassThrough(),
-    stderr: new PassThrough(),
-  }
-  using queue = await openConsoleQueue({ hosts: join(directory, 'hosts.yaml') }, context)
+  using queue = await openConsoleQueue({ hosts: join(directory, 'hosts.yaml') }, contextIn(directory))
   const trial = (text: string) => {
     const whatIf = parseWhatIf(text)
     if (typeof whatIf === 'string') throw new Error(whatIf)
