@@ -42,7 +42,8 @@ export class ChangedFiles implements Disposable {
       if (this.#isDisposed || !(isStill || now) || version === file.known) continue
       file.known = version
       // Opening a pipe could wait for ever.
-      if (stats === undefined || stats.isFile()) await this.#read(file)
+      const again = stats === undefined ? 'is gone: the defaults are in use' : 'is valid again, and in use'
+      if (stats === undefined || stats.isFile()) await this.#read(file, again)
       else this.#refuse(file, 'it is not a regular file')
     }
   }
@@ -57,11 +58,11 @@ export class ChangedFiles implements Disposable {
     this.#timer?.[Symbol.dispose]()
   }
 
-  async #read(file: Watched): Promise<void> {
+  /** `again`: what to say of it if it was refused before, and has no other news. */
+  async #read(file: Watched, again: string): Promise<void> {
     try {
       const found = await file.read()
-      const news =
-        found ?? (file.refused !== undefined ? `${basename(file.path)} is valid again, and in use` : undefined)
+      const news = found ?? (file.refused !== undefined ? `${basename(file.path)} ${again}` : undefined)
       file.refused = undefined
       if (this.#isDisposed || news === undefined) return
       this.#context.log('', news)

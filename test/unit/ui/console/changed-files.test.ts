@@ -70,6 +70,13 @@ describe('a file that has changed', () => {
     expect(await change('three')).toBe('hosts.yaml is valid again, and in use')
     harness.clock.advance(10_000)
     expect(await change('four')).toBeUndefined()
+    read = () => Promise.reject(broken)
+    await change('five')
+    read = async () => undefined
+    rmSync(path)
+    await files.check()
+    await files.check()
+    expect(harness.console.state.notice?.text).toBe('hosts.yaml is gone: the defaults are in use')
   })
 
   it('is not watched if it is a pipe', async () => {
