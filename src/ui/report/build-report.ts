@@ -397,7 +397,8 @@ function rendered(part: HostPart, after: string, isRunning: boolean, hide: Hide)
   const cut = leftOutBytes > 0 ? [`[… ${formatBytes(leftOutBytes)} left out]`] : []
   const own = command === '' || isOnlyEcho(command, part) ? [] : [command]
   const answer = [...own, ...rest, ...cut, ...linesOf(end, part)]
-  const { lines, isMixed } = withoutAhead(withoutPrompt(withoutPrompts(answer, [before, after]), before, after), part)
+  const output = withoutPrompts(withoutCancelled(answer, part, [before, after]), [before, after])
+  const { lines, isMixed } = withoutAhead(withoutPrompt(output, before, after), part)
   const isElsewhere = part.isAhead && part.isPending && bytes.length === 0
   const isSilent = part.typed.isEntered && !part.isPending && bytes.length === 0
   const note = [
@@ -501,9 +502,29 @@ function withoutAhead(lines: readonly string[], part: HostPart): Pick<Shown, 'li
   return { lines: left, isMixed: isMixed || !isApart }
 }
 
+/** Without the rows of lines that were cancelled, which fish breaks itself. */
+function withoutCancelled(
+  rows: readonly string[],
+  { cancelled }: HostPart,
+  prompts: readonly string[],
+): readonly string[] {
+  return cancelled.reduce((left, text) => {
+    const lengths = left.map((row, at) => {
+      const prompt = prompts.find((each) => each.trim() !== '' && row.startsWith(each.trimEnd()))
+      const own = [row.slice(prompt?.length), ...left.slice(at + 1)].map((each) => each.replace(/\^C$/, ''))
+      return prompt === undefined ? undefined : rowsOf(text, own)
+    })
+    const at = lengths.findIndex((length) => length !== undefined)
+    return at < 0 ? left : left.toSpliced(at, lengths[at] ?? 0)
+  }, rows)
+}
+
 /** Of a prompt in front of a line that may name the host, its sign alone. Without lines that Ctrl-C cancelled. */
 function withoutPrompts(lines: readonly string[], prompts: readonly string[]): readonly string[] {
-  return [...new Set(prompts.map((prompt) => prompt.trimEnd()))]
+  const shown = [...new Set(prompts.map((prompt) => prompt.trimEnd()))]
+  // Such as `➜  ~`; no short text, which may be output.
+  const whole = shown.filter((prompt) => prompt.length > 2 && HAS_SIGN.test(prompt))
+  return shown
     .filter((prompt) => IS_PROMPT.test(prompt))
     .reduce(
       (sum, prompt) =>
@@ -512,10 +533,11 @@ function withoutPrompts(lines: readonly string[], prompts: readonly string[]): r
             (line, at) => !isCancelled(line, prompt, sum.slice(at + 1)) && (line !== prompt || prompt.length === 1),
           )
           .map((line) => (line.startsWith(`${prompt} `) && NAMES.test(prompt) ? line.slice(prompt.length - 1) : line)),
-      lines,
+      lines.filter((line) => !whole.includes(line)),
     )
 }
 
+const HAS_SIGN = /[$#%>❯➜»λ]/u
 const NAMES = /[\p{L}\p{N}]/u
 
 /** Also where a line editor has listed what it may be completed to, and drawn it again below. */

