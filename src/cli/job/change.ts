@@ -1,9 +1,9 @@
 /** `muster job cancel`, `hold`, `release`, `retry`, `requeue` and `wait`. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { formatNumberSet } from '../../base/number-set.ts'
 import { printable } from '../../base/printable.ts'
 import { isActive, isFinal, type Job, type JobEvent } from '../../scheduler/jobs/job.ts'
 import { hostsToForget } from '../../scheduler/jobs/store.ts'
-import { formatRankSet } from '../../scheduler/launch/fold.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { withJobs } from './arguments.ts'
@@ -114,7 +114,7 @@ export function reportChanges(
     )
     for (const [state, jobs] of unchanged) {
       const isOne = jobs.length === 1
-      const numbers = formatRankSet(jobs.map(({ id }) => id))
+      const numbers = formatNumberSet(jobs.map(({ id }) => id))
       const hint = change === 'retry' && state === 'done' ? ` (--done runs ${isOne ? 'it' : 'them'} again)` : ''
       const is = isOne ? `job ${numbers} is` : `jobs ${numbers} are`
       const words =
@@ -140,7 +140,7 @@ function noticeMissed(ids: readonly number[], queue: OpenQueue, context: CliCont
     const job = queue.store.get(id)
     const missed = job?.state.kind === 'queued' ? missedBy(job, queue) : []
     if (missed.length === 0) continue
-    const all = formatRankSet([...missed.map((one) => one.id), id])
+    const all = formatNumberSet([...missed.map((one) => one.id), id])
     const words = missed.map((one) => one.words).join('; ')
     context.stderr.write(`muster: job ${id}: ${words}. Retry all of them: ${queue.command(`job retry ${all}`)}\n`)
   }

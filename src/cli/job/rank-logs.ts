@@ -3,6 +3,7 @@ import { drawnLine } from '../../base/drawn-line.ts'
 import { MusterError } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { JOBS_DIRECTORY } from '../../base/left.ts'
+import { formatNumberSet } from '../../base/number-set.ts'
 import { printable, printableLines } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { reasonOfResult } from '../../ops/kernel/host-port.ts'
@@ -18,7 +19,7 @@ import {
   tailPrograms,
   toldApart,
 } from '../../scheduler/jobs/ranks.ts'
-import { foldLines, formatRankSet, formatRanksOf, type RankClaim } from '../../scheduler/launch/fold.ts'
+import { foldLines, formatRanksOf, type RankClaim } from '../../scheduler/launch/fold.ts'
 import { rankBounds } from '../../scheduler/launch/rank-bounds.ts'
 import { formatFirstFailure } from '../../scheduler/launch/verdict.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.ts'
@@ -98,7 +99,7 @@ export async function printAll(
   const [others, tails] = [read.tails.filter(({ isOther }) => isOther), read.tails.filter(({ isOther }) => !isOther)]
   if (others.length > 0) {
     const ranks = [...new Set(others.map(({ rank }) => rank))].toSorted((one, other) => one - other)
-    const words = otherWords(job.id, `rank ${formatRankSet(ranks)}`)
+    const words = otherWords(job.id, `rank ${formatNumberSet(ranks)}`)
     if (tails.every(({ lines }) => lines.length === 0) && read.troubles.size === 0)
       throw new MusterError('usage', words)
     context.stderr.write(`muster: ${words}\n`)
@@ -161,13 +162,13 @@ function printFolded({ tails, troubles }: Tails, limits: string, options: Global
   }
   const cut = [...new Set(tails.flatMap(({ rank, isCut }) => (isCut ? [rank] : [])))]
   if (cut.length > 0) {
-    stderr.write(`muster: only the end is read of rank ${formatRankSet(cut)}: ${limits}\n`)
+    stderr.write(`muster: only the end is read of rank ${formatNumberSet(cut)}: ${limits}\n`)
   }
   const claimed = tails.filter(({ claimedBy }) => claimedBy !== undefined)
   if (claimed.length > 0) {
     const ranks = [...new Set(claimed.map(({ rank }) => rank))].toSorted((one, other) => one - other)
     const names = foldHostSet([...new Set(claimed.map(({ claimedBy = '' }) => claimedBy))])
-    stderr.write(`muster: claimed by several of ${names}: rank ${formatRankSet(ranks)}\n`)
+    stderr.write(`muster: claimed by several of ${names}: rank ${formatNumberSet(ranks)}\n`)
   }
   for (const [host, why] of troubles) stderr.write(`muster: ${host}: ${printable(why)}\n`)
   return troubles.size === 0 ? EXIT.ok : EXIT.unreachable

@@ -1,4 +1,5 @@
 /** Why a job does not run yet, or where its engine runs it, from what is stored alone. */
+import { numberRanges } from '../../base/number-set.ts'
 import { whenText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { fileTitle } from '../../inventory/inventory.ts'
@@ -82,13 +83,20 @@ export const missedBy = ({ after }: Pick<Job, 'after'>, { store }: OpenQueue) =>
       : []
   })
 
+const MOST_RANGES = 8
+
 /** Which jobs it has to wait for first; undefined: none. */
 export function undoneWords({ after }: Pick<Job, 'after'>, { store }: OpenQueue): string | undefined {
   const undone = after.filter((id) => {
     const state = store.get(id)?.state
     return state?.kind !== 'done' && !(state?.kind === 'running' && state.endpoint !== undefined)
   })
-  return undone.length === 0 ? undefined : `waiting for ${undone.length === 1 ? 'job' : 'jobs'} ${undone.join(', ')}`
+  if (undone.length === 0) return undefined
+  const ranges = numberRanges(undone.toSorted((one, other) => one - other))
+  const shown = ranges.slice(0, MOST_RANGES).join(', ')
+  const more = ranges.length > MOST_RANGES ? ' and others' : ''
+  const count = undone.length > 2 ? ` (${undone.length} left)` : ''
+  return `waiting for ${undone.length === 1 ? 'job' : 'jobs'} ${shown}${more}${count}`
 }
 
 function whyNotNow(job: Job, queue: OpenQueue, nowMs: number, free: () => Cluster): WhyWaiting {

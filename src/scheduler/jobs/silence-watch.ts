@@ -1,8 +1,8 @@
 /** Finds running jobs that look stuck, and were submitted to be stopped then: read along with the driver's polls, kept in memory. */
 import { hasPassed } from '../../base/clock.ts'
 import { getOrMake } from '../../base/collections.ts'
+import { formatNumberSet } from '../../base/number-set.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
-import { formatRankSet } from '../launch/fold.ts'
 import { isActive, type Job, type JobEvent } from './job.ts'
 import { parseRankReadings, type RankReading, runningPrograms } from './ranks.ts'
 
@@ -130,7 +130,7 @@ function reasonOf(job: Job, { idle, hosts }: Watched, nowMs: number): string | u
   const waits = [...Map.groupBy(running, ({ process }) => process?.waitsIn ?? '')].flatMap(([name, ranks]) =>
     name === ''
       ? []
-      : [`${ranks.length === 1 ? 'rank' : 'ranks'} ${formatRankSet(ranks.map(({ rank }) => rank))} in ${name}`],
+      : [`${ranks.length === 1 ? 'rank' : 'ranks'} ${formatNumberSet(ranks.map(({ rank }) => rank))} in ${name}`],
   )
   const where = waits.length === 0 ? '' : `, waiting: ${waits.join('; ')}`
   return `silent: nothing was written for ${seconds} s${allIdle ? ' and no processor used' : ''}${where}`

@@ -1,5 +1,6 @@
 /** Output of many ranks as one text: what all say is one line with its ranks, what only some say stands out. Pure. */
 import { drawnLine } from '../../base/drawn-line.ts'
+import { formatNumberSet } from '../../base/number-set.ts'
 import { printable } from '../../base/printable.ts'
 
 /** The output of a rank, or a part of it: its stdout and stderr may be two streams, the one that was written to last behind the other. */
@@ -96,20 +97,9 @@ function formOf(forms: Map<string, Form>, key: string, stream: number): Form {
 /** `0-3,6 2@m1 2@m5`: rank 2 is claimed by two hosts. */
 export const formatRanksOf = ({ ranks, claims }: FoldedLine): string =>
   [
-    ...(ranks.length === 0 ? [] : [formatRankSet(ranks)]),
+    ...(ranks.length === 0 ? [] : [formatNumberSet(ranks)]),
     ...claims.map(({ rank, host }) => `${rank}@${printable(host)}`),
   ].join(' ')
-
-/** `0-3,6` */
-export function formatRankSet(ranks: readonly number[]): string {
-  const parts: [number, number][] = []
-  for (const rank of ranks) {
-    const last = parts.at(-1)
-    if (last !== undefined && rank === last[1] + 1) last[1] = rank
-    else parts.push([rank, rank])
-  }
-  return parts.map(([from, to]) => (from === to ? from : `${from}-${to}`)).join()
-}
 
 /**
  * The last lines, at most `most`, without their ends; of a line that was drawn again and again (a progress bar), what is seen last.

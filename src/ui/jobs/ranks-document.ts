@@ -3,6 +3,7 @@
 import { nearest } from '../../base/collections.ts'
 import { counted } from '../../base/counted.ts'
 import { formatBitRate, shortBitRate } from '../../base/format-bit-rate.ts'
+import { formatNumberSet } from '../../base/number-set.ts'
 import { printable } from '../../base/printable.ts'
 import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import { ageText } from '../../base/time-text.ts'
@@ -10,7 +11,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import { failuresOf, isActive, isFinal, type Job } from '../../scheduler/jobs/job.ts'
 import { failedRanks, type RankReading, type RankRow, type RankTail, ranksOf } from '../../scheduler/jobs/ranks.ts'
-import { type FoldedLine, foldLines, formatRankSet, formatRanksOf } from '../../scheduler/launch/fold.ts'
+import { type FoldedLine, foldLines, formatRanksOf } from '../../scheduler/launch/fold.ts'
 import {
   cpuPartOf,
   findStragglers,
@@ -401,7 +402,7 @@ function silenceTexts({ silence, hosts, cpuOf }: RankPicture): readonly string[]
   const where = [...waits].flatMap(([name, rows]) =>
     name === ''
       ? []
-      : [`${rows.length === 1 ? 'rank' : 'ranks'} ${formatRankSet(rows.map(({ rank }) => rank))} in ${name}`],
+      : [`${rows.length === 1 ? 'rank' : 'ranks'} ${formatNumberSet(rows.map(({ rank }) => rank))} in ${name}`],
   )
   return [
     `looks stuck: ${quiet}, and none used its processor in the last ${ageText(watchedS * 1000)}. s shows the stack of a rank.`,

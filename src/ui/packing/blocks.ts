@@ -58,19 +58,27 @@ export function colourGroup({ job, user }: { readonly job: number; readonly user
 
 export type JobAmount = { readonly job: number; readonly amount: number }
 
-/** How many of `width` cells each job has, and what is free. Each job has at least one while there are any, and so has what is free. */
+/** Less than this share of a block is worth no column where it would fill less than half of one. */
+const LEAST_FREE = 0.05
+
+/**
+ * How many of `width` cells each job has, and what is free. Each job has at least one while there are any; then so has what is free,
+ * unless it is next to nothing.
+ */
 function shareWidths(shares: readonly JobAmount[], whole: number, width: number) {
   const parts = shares.filter(({ amount }) => amount > 0)
   const held = parts.reduce((sum, { amount }) => sum + amount, 0)
   const size = Math.max(whole, held)
-  const room = held < size ? width - 1 : width
+  const free = (size - held) / size
+  const showsFree = parts.length < width && (free >= LEAST_FREE || free * width >= 0.5)
+  const room = showsFree ? width - 1 : width
   const widths: { readonly job: number | undefined; readonly width: number }[] = []
   let sum = 0
   let used = 0
   parts.forEach(({ job, amount }, index) => {
     sum += amount
     const after = parts.length - index - 1
-    const upTo = held >= size && after === 0 ? width : Math.round((sum / size) * width)
+    const upTo = !showsFree && after === 0 ? width : Math.round((sum / size) * width)
     const end = Math.max(used, Math.min(Math.max(upTo, used + 1), Math.max(used + (used < room ? 1 : 0), room - after)))
     if (end > used) widths.push({ job, width: end - used })
     used = end

@@ -179,6 +179,9 @@ export function chosenPane(
   return rowsPane({ id: ' chosen', title: `${where}${host.name} ${what}`, hasKeys: false, document, rect, theme })
 }
 
+/** `0.01` */
+const LEAST_SHOWN_MILLI = 10
+
 /** What the selected block is: its use, what of it is free, each job on it, and its last ten minutes. */
 function chosenRows(
   group: Group,
@@ -212,7 +215,7 @@ function chosenRows(
   const isTaken = held === 0 && cluster.key === 'queue' && isInUse(gpu)
   const left =
     typeof part === 'number'
-      ? WHOLE_MILLI - held <= 0
+      ? WHOLE_MILLI - held < LEAST_SHOWN_MILLI
         ? ''
         : held === 0
           ? isTaken

@@ -255,10 +255,15 @@ describe('muster job', () => {
     const waiting = await dry('--after', '2')
     expect([waiting.exitCode, waiting.output]).toEqual([0, 'bundle 0: here\n'])
     expect(waiting.messages).toContain('muster: waiting for job 2 first\n')
-    expect(await dry('--after', '9')).toMatchObject({
+    await job(['submit', '--hold', '--array', '0-39', '--', 'true'])
+    expect((await dry('--after', '2,4-42')).messages).toContain('muster: waiting for jobs 2, 4-42 (40 left) first\n')
+    const others = Array.from({ length: 20 }, (_, index) => 3 + 2 * index)
+    const many = await dry('--after', others.join())
+    expect(many.messages).toContain('muster: waiting for jobs 3, 5, 7, 9, 11, 13, 15, 17 and others (20 left) first\n')
+    expect(await dry('--after', '99')).toMatchObject({
       exitCode: 2,
       output: '',
-      messages: 'muster: there is no job 9\n',
+      messages: 'muster: there is no job 99\n',
     })
   })
 

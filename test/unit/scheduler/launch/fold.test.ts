@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { foldLines, formatRankSet, formatRanksOf, lastLines } from '../../../../src/scheduler/launch/fold.ts'
+import { formatNumberSet } from '../../../../src/base/number-set.ts'
+import { foldLines, formatRanksOf, lastLines } from '../../../../src/scheduler/launch/fold.ts'
 
 const shown = (texts: readonly (readonly [number, string])[]) =>
   foldLines(texts.map(([rank, text]) => ({ rank, lines: lastLines(text, 100).lines }))).map(({ text, ranks, isOdd }) =>
-    [formatRankSet(ranks), text, ...(isOdd ? ['odd'] : [])].join(' '),
+    [formatNumberSet(ranks), text, ...(isOdd ? ['odd'] : [])].join(' '),
   )
 
 it('makes one line of what all ranks say, numbers apart, and lets stand out what one says', () => {
@@ -77,7 +78,7 @@ it('shows what a progress bar shows last', () => {
 })
 
 it('writes sets of ranks as ranges', () => {
-  expect(formatRankSet([0, 1, 2, 5, 7, 8])).toBe('0-2,5,7-8')
+  expect(formatNumberSet([0, 1, 2, 5, 7, 8])).toBe('0-2,5,7-8')
 })
 
 it('loses no line, and counts none twice', () => {

@@ -16,17 +16,22 @@ describe('the cells of an amount', () => {
       ),
     )[0] ?? ''
 
-  it('give each job at least one, and keep one for what is free', () => {
+  it('give each job at least one, and keep one for what is free where it is worth it', () => {
     expect(cells([500, 500], 1000, 4)).toBe('AABB')
     expect(cells([10], 1000, 4)).toBe('A···')
-    expect(cells([990], 1000, 4)).toBe('AAA·')
+    expect(cells([900], 1000, 4)).toBe('AAA·')
+    expect(cells([990], 1000, 4)).toBe('AAAA')
+    expect(cells([990], 1000, 60)).toBe(`${'A'.repeat(59)}·`)
+    expect(cells([700], 1000, 1)).toBe('A')
+    expect(cells([333, 333, 333], 1000, 3)).toBe('ABC')
+    expect(cells([333, 333], 1000, 2)).toBe('AB')
     expect(cells([970, 10, 20], 1000, 4)).toBe('AABC')
     expect(cells([], 1000, 4)).toBe('····')
     expect(cells([2000], 1000, 4)).toBe('AAAA')
   })
 
   it('are as many as asked for, however many hold parts', () => {
-    expect(cells(new Array(9).fill(100), 1000, 4)).toBe('ABC·')
+    expect(cells(new Array(9).fill(100), 1000, 4)).toBe('ABCD')
     expect(cells([5], 0, 4)).toBe('AAAA')
     expect(cells([], 0, 4)).toBe('····')
   })
