@@ -3,7 +3,6 @@
  * something, has lost its shell, or echoes nothing while the others do. Different output of the same command is none of these.
  */
 import { type Clock, hasPassed, remainingMs } from '../../base/clock.ts'
-import { defined } from '../../base/defined.ts'
 import type { Screen } from '../../terminal/headless-screen.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
 import { type ConsoleState, type HostState, isLive, isTrouble } from '../state/console-state.ts'
@@ -17,28 +16,29 @@ export type GuardedHost = {
   readonly home: string | undefined
   /** Its output has stopped for the moment. */
   readonly isQuiet: boolean
-  /** Its line editor reads a line, and nothing has been typed into that: it shows the prompt alone, whatever this looks like. */
-  readonly isUntyped: boolean
+  /** At which its line editor reads the line that is typed now, whatever it looks like; undefined: not known. */
+  readonly prompt: string | undefined
 }
 
 /** Words of a full screen: the first ones, and all. */
 type Words = { readonly first: ReadonlySet<string>; readonly all: ReadonlySet<string> }
 
-/**
- * What a host waits for, without what differs between hosts anyway. `words`: of a full screen. `prompt`: the line begins with it;
- * all first prompts count as one.
- */
-type Shape = {
+/** What a host waits for, without what differs between hosts anyway. `words`: of a full screen. `prompt`: the line begins with it. */
+type Shape = { readonly text: string; readonly words?: Words; readonly prompt?: Prompt }
+
+type Prompt = {
   readonly text: string
-  readonly words?: Words
-  readonly prompt?: string
-  readonly isHome?: boolean
-  /** Not its first prompt, which was `home`, but one with the same sign. */
-  readonly movedFrom?: string
+  readonly isHome: boolean
+  readonly hasDirectory: boolean
+  /** Its first prompt, and words of this one that the first one does not have: a directory, mostly. */
+  readonly home?: { readonly text: string; readonly hasDirectory: boolean; readonly isOfSameSign: boolean }
+  readonly newWords: ReadonlySet<string>
 }
 
 const PROMPT = /^(.*?[#$%>❯»λ➜])(\s.*)$/u
 const SIGN = /[#$%>❯»λ➜]/u
+/** How the last command ended, in prompts of fish and others. */
+const STATUS = /\s?\[(?:\d+|SIG[A-Z]+)(?:\|(?:\d+|SIG[A-Z]+))*\]/g
 const QUESTION = /[:?)\]]\s?$/u
 const EDITOR_MODE = /^-- ([A-Z ]{4,20}) --/u
 const NAME = /[\p{L}\p{N}_.-]{2,}/gu
@@ -69,21 +69,44 @@ export function emptyPrompt(line: string): string | undefined {
   return typed?.trim() === '' ? prompt : undefined
 }
 
+const NAMES_DIRECTORY = /[~/]/
+
 const signOf = (prompt: string): string | undefined => SIGN.exec(prompt)?.[0]
 
+/** Of directories, their last names. */
+const wordsOfPrompt = (prompt: string): readonly string[] =>
+  prompt
+    .split(/[\s:@[\](){}#$%>❯»λ➜]+/u)
+    .map((word) => word.split('/').findLast((part) => part !== '') ?? word)
+    .filter((word) => word !== '')
+
 /** The prompt at the cursor and what is typed after it. Output without a final line break may precede the prompt. */
-function splitPrompt(line: string, home: string | undefined, isUntyped = false): { prompt?: string; typed: string } {
+function splitPrompt(line: string, home: string | undefined, known?: string): { prompt?: string; typed: string } {
+  if (known !== undefined && line.startsWith(known))
+    return { prompt: home !== undefined && known.endsWith(home) ? home : known, typed: line.slice(known.length) }
   const at = home === undefined ? -1 : line.lastIndexOf(home)
   if (home !== undefined && at >= 0 && /^\s/.test(line.slice(at + home.length)))
     return { prompt: home, typed: line.slice(at + home.length) }
   const [, prompt, typed = ''] = PROMPT.exec(line) ?? []
-  if (isUntyped && line.trim() !== '' && (prompt === undefined || typed.trim() !== ''))
-    return { prompt: line.trimEnd(), typed: '' }
   return prompt === undefined ? { typed } : { prompt, typed }
 }
 
+function promptFacts(prompt: string, home: string | undefined, names: ReadonlySet<string>): Prompt {
+  const text = plain(prompt.replace(STATUS, ''), names)
+  const hasDirectory = NAMES_DIRECTORY.test(prompt)
+  if (home === undefined) return { text, isHome: false, hasDirectory, newWords: new Set() }
+  const old = new Set(wordsOfPrompt(home))
+  const first = {
+    text: plain(home, names),
+    hasDirectory: NAMES_DIRECTORY.test(home),
+    isOfSameSign: signOf(home) === signOf(prompt),
+  }
+  const newWords = new Set(wordsOfPrompt(prompt.replace(STATUS, '')).filter((word) => !old.has(word)))
+  return { text, isHome: prompt === home || text === first.text, hasDirectory, home: first, newWords }
+}
+
 function shapeOf(guarded: GuardedHost, comparesTyped: boolean): Shape | undefined {
-  const { host, screen, home, isQuiet, isUntyped } = guarded
+  const { host, screen, home, isQuiet } = guarded
   // One that never had a shell is not up, which is said elsewhere.
   if (isTrouble(host)) return host.shell.kind === 'none' ? undefined : { text: 'ended' }
   if (screen === undefined || !isLive(host)) return undefined
@@ -97,15 +120,13 @@ function shapeOf(guarded: GuardedHost, comparesTyped: boolean): Shape | undefine
     return { text: `full ${flags} ${editorMode}`, words: { first: wordsIn(plain(shown, names)), all: wordsIn(shown) } }
   }
   const line = screen.lineToCursor()
-  const { prompt, typed } = splitPrompt(line, home, isUntyped)
-  const isHome = prompt !== undefined && prompt === home
-  if (prompt !== undefined && (isHome || isQuiet)) {
+  const { prompt, typed } = splitPrompt(line, home, guarded.prompt)
+  if (prompt !== undefined && (prompt === home || isQuiet)) {
     const behind = comparesTyped ? plain(typed, names).trim() : ''
-    const isMoved = !isHome && home !== undefined && signOf(home) === signOf(prompt)
-    const movedFrom = isMoved ? plain(home, names) : undefined
-    return { text: `prompt ${behind}`, prompt: plain(prompt, names), isHome, ...defined({ movedFrom }) }
+    return { text: `prompt ${behind}`, prompt: promptFacts(prompt, home, names) }
   }
-  if (isQuiet && QUESTION.test(line)) return { text: `question ${plain(line, names)}` }
+  // Of the words in a first prompt, the name of a user may be in a question to all.
+  if (isQuiet && QUESTION.test(line)) return { text: `question ${plain(line, namesOf({ host, home: undefined }))}` }
   return { text: `running ${flags}` }
 }
 
@@ -122,15 +143,21 @@ function waitingShape(guarded: GuardedHost): Shape | undefined {
 
 function isAlike(one: Shape, other: Shape): boolean {
   if (one.text !== other.text) return false
-  if (one.prompt !== undefined)
-    return one.prompt === other.prompt || (one.isHome && other.isHome) || areMoved(one, other)
+  if (one.prompt !== undefined && other.prompt !== undefined) return areAtOnePlace(one.prompt, other.prompt)
   if (one.words === undefined || other.words === undefined) return true
   return areAlike(one.words, other.words)
 }
 
-/** Where the first prompts were different, those of other directories cannot be compared. */
-const areMoved = ({ movedFrom: one }: Shape, { movedFrom: other }: Shape): boolean =>
-  one !== undefined && other !== undefined && one !== other
+/** First prompts count as one, whatever they look like. Where they are different, the new words tell whether hosts went to one directory. */
+function areAtOnePlace(one: Prompt, other: Prompt): boolean {
+  if (one.isHome && other.isHome) return true
+  if (one.text === other.text) return true
+  if (!one.home?.isOfSameSign || !other.home?.isOfSameSign) return false
+  if (one.home.text === other.home.text && (one.hasDirectory || other.hasDirectory)) return false
+  const [from, to] = one.newWords.size > 0 ? [one, other] : [other, one]
+  if (to.newWords.size === 0) return from.newWords.size === 0 || !to.home?.hasDirectory
+  return [...from.newWords].some((word) => to.newWords.has(word))
+}
 
 /** Panes have different sizes: a large one has room for more words, and begins with fewer where a program spreads them out. */
 function areAlike(one: Words, other: Words): boolean {
@@ -145,15 +172,25 @@ type Diverged = { readonly names: ReadonlySet<string>; readonly hasTie: boolean 
 /** Hosts that are still logging in do not count. */
 function divergedHosts(hosts: readonly GuardedHost[], comparesTyped: boolean): Diverged {
   const groups: { readonly shapes: Shape[]; readonly members: string[] }[] = []
-  for (const guarded of hosts) {
+  const shown = hosts.flatMap((guarded) => {
     const shape = shapeOf(guarded, comparesTyped)
-    if (shape === undefined) continue
-    const group = groups.find(({ shapes }) => shapes.some((known) => isAlike(known, shape)))
-    if (group) group.members.push(guarded.host.host)
-    else groups.push({ shapes: [shape], members: [guarded.host.host] })
-    // Another prompt of the same group may be what the next host has.
-    if (group && shape.prompt !== undefined && !group.shapes.some(({ prompt }) => prompt === shape.prompt))
-      group.shapes.push(shape)
+    return shape === undefined ? [] : [{ shape, name: guarded.host.host }]
+  })
+  // A prompt without a directory says least: its host counts to the others where it can.
+  const says = ({ shape }: { readonly shape: Shape }): number => Number(shape.prompt?.home?.hasDirectory === false)
+  for (const { shape, name } of shown.toSorted((one, other) => says(one) - says(other))) {
+    const group = groups
+      .filter(({ shapes }) => shapes.every((known) => isAlike(known, shape)))
+      .reduce<(typeof groups)[number] | undefined>(
+        (best, each) => (best === undefined || each.members.length > best.members.length ? each : best),
+        undefined,
+      )
+    if (group === undefined) {
+      groups.push({ shapes: [shape], members: [name] })
+      continue
+    }
+    group.members.push(name)
+    if (shape.prompt !== undefined) group.shapes.push(shape)
   }
   const live = groups.filter(({ shapes }) => shapes[0]?.text !== 'ended')
   const size = ({ members }: { members: readonly string[] }): number => members.length
@@ -201,6 +238,8 @@ export class Divergence implements Disposable {
   readonly #homes = new Map<string, string>()
   /** Of hosts that have got keys, whether some may stand in the line that is typed now. */
   readonly #isTyped = new Map<string, boolean>()
+  /** By host, where the line that is typed now begins. */
+  readonly #prompts = new Map<string, string>()
   /** Of hosts that have not answered what was typed, when that began. */
   readonly #askedMs = new Map<string, number>()
   #answerTimer: Disposable | undefined
@@ -224,7 +263,10 @@ export class Divergence implements Disposable {
   noteTyped(hosts: readonly string[], bytes: Uint8Array): void {
     const line = bytes.subarray(bytes.findLastIndex((byte) => ENDS_LINE.has(byte)) + 1)
     const isTyped = line.length === bytes.length ? line.some((byte) => byte !== REDRAW) : line.length > 0
-    for (const host of hosts) if (isTyped || line.length < bytes.length) this.#isTyped.set(host, isTyped)
+    for (const host of hosts) {
+      if (isTyped && bytes.length === line.length && this.#isTyped.get(host) !== true) this.#learnPrompt(host)
+      if (isTyped || line.length < bytes.length) this.#isTyped.set(host, isTyped)
+    }
     if (bytes[0] === ESCAPE || !bytes.some((byte) => byte === ENTER || (byte >= 0x20 && byte !== 0x7f))) return
     const nowMs = this.#options.clock.now()
     for (const host of hosts) if (!this.#askedMs.has(host)) this.#askedMs.set(host, nowMs)
@@ -240,6 +282,7 @@ export class Divergence implements Disposable {
   forget(host: string): void {
     this.#homes.delete(host)
     this.#isTyped.delete(host)
+    this.#prompts.delete(host)
     this.#changedMs.delete(host)
     this.#askedMs.delete(host)
   }
@@ -265,7 +308,7 @@ export class Divergence implements Disposable {
 
   /** The line of its cursor shows a directory, as a prompt does: `root@m1:~# `, `/srv $ `. */
   showsDirectory(host: string): boolean {
-    return /[~/]/.test(this.#options.screen(host)?.lineToCursor() ?? '')
+    return NAMES_DIRECTORY.test(this.#options.screen(host)?.lineToCursor() ?? '')
   }
 
   /** Its shell waits for a line, of which something may be typed: the line begins with a prompt like its first one. */
@@ -276,7 +319,7 @@ export class Divergence implements Disposable {
     const line = screen.lineToCursor()
     const { prompt } = splitPrompt(line, home)
     // A prompt in another directory ends like the first one; those of root, of Python and of an unfinished command do not.
-    if (home !== undefined) return prompt !== undefined && prompt.at(-1) === home.at(-1)
+    if (home !== undefined) return prompt !== undefined && signOf(prompt) === signOf(home)
     return line.trim() !== '' && !QUESTION.test(line)
   }
 
@@ -284,16 +327,27 @@ export class Divergence implements Disposable {
     const { clock, state, screen } = this.#options
     const host = state().hosts.get(name)
     const isQuiet = clock.now() - (this.#changedMs.get(name) ?? 0) >= QUIET_MS
-    const shown = screen(name)
-    const isUntyped = shown?.modes.isBracketedPaste === true && this.#isTyped.get(name) !== true
-    return host && { host, screen: shown, home: this.#homes.get(name), isQuiet, isUntyped }
+    const prompt = this.#isTyped.get(name) === true ? this.#prompts.get(name) : this.#lineBeforeKeys(name)
+    return host && { host, screen: screen(name), home: this.#homes.get(name), isQuiet, prompt }
+  }
+
+  /** What its line editor shows as long as nothing is typed: the prompt. */
+  #lineBeforeKeys(host: string): string | undefined {
+    const screen = this.#options.screen(host)
+    if (!screen?.modes.isBracketedPaste || screen.modes.isAlternateScreen) return undefined
+    return screen.lineToCursor().trimEnd() || undefined
+  }
+
+  #learnPrompt(host: string): void {
+    const prompt = this.#lineBeforeKeys(host)
+    if (prompt === undefined) this.#prompts.delete(host)
+    else this.#prompts.set(host, prompt)
   }
 
   /** Before any key, what the line editor of a host at rest shows is its first prompt. */
-  #learnOtherHome(name: string): void {
-    const { screen, isQuiet = false, isUntyped = false } = this.#guarded(name) ?? {}
-    const line = screen?.modes.isAlternateScreen === false ? screen.lineToCursor().trimEnd() : ''
-    if (isQuiet && isUntyped && line !== '' && !this.#isTyped.has(name)) this.#homes.set(name, line)
+  #learnOtherHome(host: string): void {
+    const { isQuiet = false, prompt } = this.#guarded(host) ?? {}
+    if (isQuiet && prompt !== undefined && !this.#isTyped.has(host)) this.#homes.set(host, prompt)
   }
 
   #learnHome(host: string): void {

@@ -238,6 +238,93 @@ describe('receivers do not differ when', () => {
   })
 })
 
+describe('among hosts with prompts of different kinds', () => {
+  const name = (directory: string): string => directory.split('/').at(-1) || '/'
+  /** bash with `\\W`, one with two rows, zsh with git, fish, and two plain ones. */
+  const PROMPTS: Record<string, (directory: string, status?: string) => string> = {
+    m1: (directory) => `➜  ${name(directory)} `,
+    m2: (directory) => `\r\nroot@m2 ${directory}\r\n$ `,
+    m3: (directory) => `➜  ${name(directory)} ${directory === '~/proj' ? 'git:(main) ✗ ' : ''}`,
+    m4: (directory, status = '') => `root@m4 ${directory}${status}# `,
+  }
+  const at =
+    (directory: string, status?: string) =>
+    (host: string): string =>
+      `\x1b[?2004h${PROMPTS[host]?.(directory, status) ?? `root@${host}:${directory}# `}`
+  const mixed = async () => await atPrompts(undefined, at('~'))
+  /** Types a line into all, which echo it, and prints what follows. */
+  const run = async (harness: ConsoleHarness, line: string, textOf: (host: string) => string) => {
+    harness.type(line)
+    await print(harness, () => line)
+    harness.type('\r')
+    await print(harness, (host) => `\r\n\x1b[?2004l\r${textOf(host)}`)
+  }
+  const inFirst = (text: string, other: string) => (host: string) => (host === 'm1' ? text : at(other)(host))
+
+  it('none differs at rest, in any directory, after a failure, or while a line is typed', async () => {
+    const harness = await mixed()
+    for (const directory of ['~/proj', '/tmp', '/', '~']) {
+      await run(harness, `cd ${directory}`, at(directory))
+      expect(header(harness)).not.toContain('differ')
+      await run(harness, 'false', at(directory, ' [1]'))
+      expect(header(harness)).not.toContain('differ')
+      harness.type('echo a b')
+      await print(harness, () => 'echo a b')
+      expect(header(harness)).not.toContain('differ')
+      harness.type('\x03')
+      await print(harness, (host) => `^C\r\n${at(directory)(host)}`)
+      expect(header(harness)).not.toContain('differ')
+    }
+  })
+
+  it.each(['~', '~/proj', '/tmp'])('none differs where all ask the same: in %s', async (directory) => {
+    const harness = await mixed()
+    await run(harness, `cd ${directory}`, at(directory))
+    await run(harness, 'sudo id', () => '[sudo] password for root: ')
+    expect(header(harness)).not.toContain('differ')
+  })
+
+  it.each([
+    '~',
+    '~/proj',
+    '/tmp',
+  ])('the one that asks for a password, or is in an editor, does: in %s', async (directory) => {
+    const harness = await mixed()
+    await run(harness, `cd ${directory}`, at(directory))
+    await run(harness, 'test -e x || sudo id', inFirst('[sudo] password for root: ', directory))
+    expect(header(harness)).toContain(' 1 of 6 differs: m1 ')
+    harness.type('abc')
+    await print(harness, (host) => (host === 'm1' ? '' : 'abc'))
+    expect(header(harness)).toContain(' 1 of 6 differs: m1 ')
+    harness.type('\x03')
+    await print(harness, (host) => `^C\r\n${at(directory)(host)}`)
+    expect(header(harness)).not.toContain('differ')
+    await run(harness, 'test -e x || vim', inFirst(VIM, directory))
+    expect(header(harness)).toContain(' 1 of 6 differs: m1 ')
+  })
+
+  it.each([
+    ['m1', '/usr', '/opt'],
+    ['m3', '~', '/opt'],
+    ['m4', '/usr', '/opt'],
+    ['m4', '/srv', '~'],
+    ['m5', '~/proj', '/usr/share'],
+  ])('the one that is elsewhere does: %s in %s, the others in %s', async (host, own, directory) => {
+    const harness = await mixed()
+    await run(harness, `cd ${own}`, at(own))
+    await run(harness, `cd ${directory}`, (each) => at(each === host ? own : directory)(each))
+    expect(header(harness)).toContain(` 1 of 6 differs: ${host} `)
+  })
+
+  it('the one that is another user does, or in another program', async () => {
+    const harness = await mixed()
+    await run(harness, 'su ann', (host) => `\x1b[?2004h${host === 'm1' ? 'ann@m1:/root$ ' : at('~')(host)}`)
+    expect(header(harness)).toContain(' 1 of 6 differs: m1 ')
+    await run(harness, 'python3', (host) => `\x1b[?2004h${host === 'm1' ? 'ann@m1:/root$ ' : '>>> '}`)
+    expect(header(harness)).toContain(' 1 of 6 differs: m1 ')
+  })
+})
+
 describe('the hosts that differ', () => {
   it('are selected with one key, and the same key goes back', async () => {
     const harness = await atPrompts()
