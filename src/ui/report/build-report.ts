@@ -95,13 +95,19 @@ export async function buildReport(
   const withoutEcho = hostsWithoutEcho(entries)
   const lines = passwordsAtShells(entries, secrets, withoutEcho)
   const pieces = lines.filter((text) => SHELL_JOINS.test(text)).flatMap(piecesOf)
-  const hide = hidingRows(pieces, hiding(secrets, wordsOf(lines)))
+  const hideWhole = hidingRows(pieces, hiding(secrets, wordsOf(lines)))
+  const passwords = [...log.otherSecrets(), ...passwordsOf(entries, secrets, withoutEcho)]
+  const parts = new WrittenSecrets([], passwords)
+  const hide: Hide = (text) => parts.hide(hideWhole(text), HIDDEN)
+  const written = new WrittenSecrets(secrets, passwords)
+  const hideAcross: HideRows = (rows) => hidingAcross(rows, (text) => written.hide(text, HIDDEN))
+  const askers = askersOf(entries)
   const sections: ReportSection[] = []
   for (const entry of entries) {
     const section =
       entry.kind === 'run'
         ? runSection(entry, hide)
-        : await typedSection(entry, promptOf, secrets, hidingOwn(entry, secrets, words, hide))
+        : await typedSection(entry, promptOf, secrets, askers, hidingOwn(entry, secrets, words, hide), hideAcross)
     if (section !== undefined) sections.push(section)
   }
   const hosts = [...new Set(sections.flatMap((section) => section.hosts))]
@@ -144,6 +150,7 @@ const isWordOf = (word: string, lines: readonly string[]): boolean =>
   KEYWORDS.has(word) || lines.some((line) => line !== word && line.split(/[^\p{L}\p{N}]+/u).includes(word))
 
 type Hide = (text: string) => string
+type HideRows = (rows: readonly string[]) => readonly string[]
 
 /** A line that one host did not echo, as line editors of other hosts changed it: their shells may print that text. */
 function editedSecrets(entry: SessionEntry, promptOf: (host: string) => string | undefined): readonly string[] {
@@ -151,7 +158,7 @@ function editedSecrets(entry: SessionEntry, promptOf: (host: string) => string |
   return [...entry.parts].flatMap(([host, part]) => {
     const [line] = part.typed.lines
     if (line?.isEdited !== true || line.state === 'hidden' || part.head.length === 0) return []
-    const { command } = rendered(part, part.after ?? promptOf(host) ?? '', false, (text) => text)
+    const { command } = rendered(part, part.after ?? promptOf(host) ?? '', false)
     return command.length < SHORTEST_SECRET ? [] : [command]
   })
 }
@@ -205,6 +212,36 @@ const isSecret = (entry: TypedEntry, secrets: ReadonlySet<string>): boolean =>
   [...entry.parts.values()].some(({ typed }) =>
     typed.lines.some(({ text }) => text.length >= SHORTEST_SECRET && secrets.has(text)),
   )
+
+/** By line, the hosts that asked for it as a password. */
+function askersOf(entries: readonly SessionEntry[]): ReadonlyMap<string, readonly string[]> {
+  const asked = entries.flatMap((entry) =>
+    entry.kind === 'typed'
+      ? [...entry.parts].flatMap(([host, { typed }]) =>
+          typed.asksSecret ? typed.lines.map(({ text }) => ({ text, host })) : [],
+        )
+      : [],
+  )
+  return new Map([...Map.groupBy(asked, ({ text }) => text)].map(([text, all]) => [text, all.map(({ host }) => host)]))
+}
+
+/** What hosts did not echo that asked for a password, or that echo other lines: of several words only where it was asked for. */
+function passwordsOf(
+  entries: readonly SessionEntry[],
+  secrets: ReadonlySet<string>,
+  withoutEcho: readonly string[],
+): readonly string[] {
+  return entries.flatMap((entry) => {
+    if (entry.kind !== 'typed') return []
+    return [...entry.parts].flatMap(([host, { typed }]) =>
+      typed.asksSecret || !withoutEcho.includes(host)
+        ? typed.lines.flatMap(({ text, state }) =>
+            state === 'hidden' && secrets.has(text) && (typed.asksSecret || !text.includes(' ')) ? [text] : [],
+          )
+        : [],
+    )
+  })
+}
 
 /** Passwords that a shell took for a command. A host that never echoes anything does not count: all of its commands would be passwords. */
 function passwordsAtShells(
@@ -285,11 +322,14 @@ async function typedSection(
   entry: TypedEntry,
   promptOf: (host: string) => string | undefined,
   secrets: ReadonlySet<string>,
+  askers: ReadonlyMap<string, readonly string[]>,
   hide: Hide,
+  hideAcross: HideRows,
 ): Promise<ReportSection | undefined> {
   const { atMs, parts, inFullScreen } = entry
   const hiddenBy = hidersOf(entry).map(([host]) => host)
   const hidesOutput = isSecret(entry, secrets)
+  const isAsked = [...parts.values()].some(({ typed }) => typed.asksSecret)
   const known = new Map<string, Omit<Shown, 'host'>>()
   const shown: Shown[] = []
   for (const [host, part] of parts) {
@@ -300,7 +340,12 @@ async function typedSection(
     const isLast = part.after === undefined && part.cut === undefined && part.typed.isEntered && !part.isMixed
     const isRunning = isLast && now !== undefined && !isAtPrompt(now, part.before)
     const head = part.head
-    if (hidesOutput && !hiddenBy.includes(host) && head.length > 0) {
+    const hasAsked = hiddenBy.includes(host) && (part.typed.asksSecret || !isAsked)
+    // What another host asked for was typed before the line here had ended: its answer is here.
+    const hasAnother = part.ahead.some(({ lines }) =>
+      lines.some(({ text }) => askers.get(text)?.some((each) => each !== host)),
+    )
+    if (((hidesOutput && !hasAsked) || hasAnother) && head.length > 0) {
       const isOwn = part.typed.lines.some(({ state }) => state === 'hidden')
       const note = isOwn ? HIDDEN_ON_HOST : HIDDEN_OUTPUT
       shown.push({ host, command: '', lines: [note], isMixed: false, outcome: undefined })
@@ -323,7 +368,7 @@ async function typedSection(
       part.tail.toString('latin1'),
     ]
     const id = JSON.stringify(key)
-    const result = known.get(id) ?? rendered(part, after, isRunning, hide)
+    const result = known.get(id) ?? rendered(part, after, isRunning, hide, hideAcross)
     known.set(id, result)
     shown.push({ host, ...result })
   }
@@ -381,7 +426,13 @@ const withOwnLine = (each: Shown): Shown =>
   each.command === '' ? each : { ...each, lines: [`[line on this host: ${each.command}]`, ...each.lines] }
 
 /** The line that was typed, as the host shows it, and what it printed then. */
-function rendered(part: HostPart, after: string, isRunning: boolean, hide: Hide): Omit<Shown, 'host'> {
+function rendered(
+  part: HostPart,
+  after: string,
+  isRunning: boolean,
+  hide: Hide = (text) => text,
+  hideAcross: HideRows = (rows) => rows,
+): Omit<Shown, 'host'> {
   const { head, tail, droppedBytes, before } = part
   const bytes = Buffer.concat([head, tail])
   const whole = bytes.subarray(0, promptAt(bytes, part))
@@ -408,7 +459,7 @@ function rendered(part: HostPart, after: string, isRunning: boolean, hide: Hide)
   ]
   return {
     command: hide(command).slice(0, MOST_COLUMNS),
-    lines: [...hideAcross(lines, hide), ...note].map((line) => hide(line).slice(0, MOST_COLUMNS)),
+    lines: [...hideAcross(lines), ...note].map((line) => hide(line).slice(0, MOST_COLUMNS)),
     isMixed,
     // A line editor that reads is at its prompt, wherever the cursor is now.
     outcome:
@@ -419,7 +470,7 @@ function rendered(part: HostPart, after: string, isRunning: boolean, hide: Hide)
 }
 
 /** Hides rows that show a secret together: some line editors break a line that is longer than a row themselves. */
-function hideAcross(rows: readonly string[], hide: Hide): readonly string[] {
+function hidingAcross(rows: readonly string[], hide: Hide): readonly string[] {
   const shownLength = (text: string): number => hide(text).replaceAll(HIDDEN, '').length
   const whole = rows.join('')
   const hidden = new Set<number>()

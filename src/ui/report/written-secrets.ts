@@ -1,7 +1,8 @@
 /**
  * Finds passwords as programs print them: quoted for a shell (`set`, `declare`, `printf %q`, `ls`), as JSON, HTML, a URL or base64.
- * Before a row is searched for a password, quotes and escapes are removed from both, and codes are replaced by their characters. Its end
- * is hidden, too: a pager that is still open takes the first keys, and the shell after it gets the rest. Pure.
+ * Before a row is searched for a password, quotes and escapes are removed from both, and codes are replaced by their characters. Parts
+ * of a password are hidden as well: a pager that is still open takes its first keys and leaves the rest to a shell, and a program may
+ * shorten what it repeats. Pure.
  */
 import { literalPattern } from '../../base/literal-pattern.ts'
 import { SHORTEST_SECRET } from './asks-secret.ts'
@@ -21,7 +22,7 @@ const BASE64_END = /^[\w+/]{0,4}={0,2}/
 type Secret = {
   readonly text: string
   /** Its forms without quotes, with its codes and with their characters, if they are long enough. */
-  readonly bare: readonly { readonly whole: string; readonly end: string }[]
+  readonly bare: readonly string[]
   /** For a text that is little but quotes: matches it with any quotes that a shell may add. */
   readonly quoted: RegExp | undefined
   readonly base64: readonly string[]
@@ -29,21 +30,23 @@ type Secret = {
 
 export class WrittenSecrets {
   readonly #secrets: readonly Secret[]
+  readonly #parts: Parts
 
-  constructor(texts: Iterable<string>) {
+  /** `passwords`: those of the texts of which parts are hidden, too. */
+  constructor(texts: Iterable<string>, passwords: Iterable<string> = []) {
+    this.#parts = new Parts([...passwords].flatMap((text) => [bareOf(text), read(text).text]))
     this.#secrets = [...texts]
       .filter((text) => text.length >= SHORTEST_SECRET)
       .sort((a, b) => b.length - a.length)
       .map((text) => {
         const bare = [...new Set([bareOf(text), read(text).text])].filter((each) => each.length >= SHORTEST_SECRET)
-        const quoted = bare.length === 0 ? quotedForm(text) : undefined
-        return { text, bare: bare.map((whole) => ({ whole, end: endOf(whole) })), quoted, base64: base64Of(text) }
+        return { text, bare, quoted: bare.length === 0 ? quotedForm(text) : undefined, base64: base64Of(text) }
       })
   }
 
   /** Returns the row with `mark` in place of each password. */
   hide(row: string, mark: string): string {
-    if (this.#secrets.length === 0) return row
+    if (this.#secrets.length === 0 && this.#parts.isEmpty) return row
     return row
       .split(mark)
       .map((part) => this.#hideIn(part, mark))
@@ -60,11 +63,9 @@ export class WrittenSecrets {
     }
     const usual = row.replaceAll('-', '+').replaceAll('_', '/')
     for (const { bare, quoted, base64 } of this.#secrets) {
-      for (const { whole, end } of bare)
-        for (const at of placesOf(end, text)) {
-          const from = startOf(whole, text, at, end)
-          if (from !== undefined) note(places[from]?.from ?? 0, places[at + end.length - 1]?.to ?? row.length)
-        }
+      for (const each of bare)
+        for (const at of placesOf(each, text))
+          note(places[at]?.from ?? 0, places[at + each.length - 1]?.to ?? row.length)
       if (quoted !== undefined)
         for (const { 0: found, index } of row.matchAll(quoted)) note(index, index + found.length)
       for (const each of base64)
@@ -76,6 +77,7 @@ export class WrittenSecrets {
           )
         }
     }
+    for (const { from, to } of this.#parts.findIn(text)) note(places[from]?.from ?? 0, places[to - 1]?.to ?? row.length)
     if (hidden.length === 0) return row
     let shown = ''
     for (let at = 0; at < row.length; at += 1)
@@ -85,20 +87,49 @@ export class WrittenSecrets {
   }
 }
 
-/** The shortest end that is hidden by itself: of a text of several words, an end may be a plain word. */
-function endOf(text: string): string {
-  const least = text.includes(' ')
-    ? Math.max(8, Math.ceil(text.length * 0.75))
-    : Math.max(6, Math.ceil(text.length / 2))
-  return text.slice(-least)
+/** Parts of passwords, of at least this many characters. */
+const LEAST_PART = 4
+
+class Parts {
+  readonly #passwords: readonly string[]
+  /** By its first characters, where each part begins. */
+  readonly #places = new Map<string, { readonly password: string; readonly at: number }[]>()
+
+  constructor(passwords: Iterable<string>) {
+    this.#passwords = [...new Set(passwords)].filter((text) => text.length > LEAST_PART)
+    for (const password of this.#passwords)
+      for (let at = 0; at <= password.length - LEAST_PART; at += 1) {
+        const start = password.slice(at, at + LEAST_PART)
+        this.#places.set(start, [...(this.#places.get(start) ?? []), { password, at }])
+      }
+  }
+
+  get isEmpty(): boolean {
+    return this.#passwords.length === 0
+  }
+
+  findIn(row: string): readonly { readonly from: number; readonly to: number }[] {
+    if (this.isEmpty) return []
+    const found: { from: number; to: number }[] = []
+    for (let from = 0; from <= row.length - LEAST_PART; from += 1)
+      for (const { password, at } of this.#places.get(row.slice(from, from + LEAST_PART)) ?? []) {
+        let length = LEAST_PART
+        while (at + length < password.length && row[from + length] === password[at + length]) length += 1
+        if (isTelling(row, from, from + length, password)) found.push({ from, to: from + length })
+      }
+    return found
+  }
 }
 
-/** Where `whole`, or as much of its end as stands there, begins in `text`; undefined if that is a part of another word. */
-function startOf(whole: string, text: string, at: number, end: string): number | undefined {
-  let left = whole.length - end.length
-  let from = at
-  for (; left > 0 && from > 0 && text[from - 1] === whole[left - 1]; left -= 1) from -= 1
-  return left === 0 || !/[\p{L}\p{N}]$/u.test(text.slice(0, from)) ? from : undefined
+/** Small letters alone may be a part of any word, and digits a part of any number. */
+function isTelling(row: string, from: number, to: number, password: string): boolean {
+  const part = row.slice(from, to)
+  const share = part.length / password.length
+  if (share >= 0.75) return true
+  const alike = /^\p{Ll}+$/u.test(part) ? /\p{L}/u : /^\d+$/.test(part) ? /\d/ : undefined
+  if (alike === undefined) return true
+  const isWhole = ![row[from - 1] ?? '', row[to] ?? ''].some((character) => alike.test(character))
+  return isWhole && (share >= 0.5 || !/\d/.test(part))
 }
 
 /** All places of `text` in `row`; none for an empty text. */

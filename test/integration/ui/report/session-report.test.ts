@@ -490,6 +490,37 @@ describe('keys that a program reads without Enter', () => {
     for (const text of [markdown, html]) expect(text).not.toMatch(/Moon77|erty|battery|horse|orse/)
   })
 
+  it.each([
+    ['qZ9!k7', '$ Z9!k7\r\n\x1b[?2004l\r-bash: !k7: event not found\r\n', /Z9|k7/],
+    [
+      'qLm4;Zt8w&Rq2x',
+      '$ Lm4;Zt8w&Rq2x\r\n\x1b[?2004l\r-bash: Lm4: command not found\r\n[1]+  Exit 127   Zt8w\r\n',
+      /Lm4|Zt8|Rq2/,
+    ],
+    ['q cd/Xy7', '$  cd/Xy7\r\n\x1b[?2004l\r-bash: cd/Xy7: No such file\r\n', /Xy7/],
+    ['sunflowerqX7z', '$ X7z\r\n\x1b[?2004l\r-bash: X7z: command not found\r\n', /X7z/],
+    ["qit's9x", "$ it's9x\r\n\x1b[?2004l\r> ", /s9x/],
+    [
+      '!ecX9;Kx9z',
+      '!\x1b[K\r\n/bin/bash: line 1: ecX9: command not found\r\nline 1: Kx9z: command not found\r\n',
+      /cX9|Kx9/,
+    ],
+  ])('may be the first of a password that comes at once, of which nothing is shown: %s', async (password, answer, secret) => {
+    const test = harness()
+    await test.prompts()
+    await test.run('ls', () => '')
+    test.type('./login\r')
+    for (const host of ['m1', 'm3']) await test.print(host, './login\r\n\x1b[?2004l\rPassword: ')
+    await test.print('m2', './login\r\n\x1b[?2004l\rtext\r\n:')
+    test.type(`${password}\r`)
+    for (const host of ['m1', 'm3']) await test.print(host, `\r\nwelcome\r\n\x1b[?2004h${host}# `)
+    await test.print('m2', `\r\x1b[K\x1b[?2004h${answer}`)
+    await test.print('m2', '\x1b[?2004hm2# ')
+    const { markdown, html } = await test.report()
+    expect(markdown).toContain('welcome')
+    for (const text of [markdown, html]) expect(text).not.toMatch(secret)
+  })
+
   it('may be the first of a password that is pasted, whose rest is not shown', async () => {
     const test = harness()
     await test.prompts()
@@ -1318,6 +1349,52 @@ describe('many lines that are typed at once, without a line editor', () => {
     const { markdown, html } = await report()
     expect(`${markdown}${html}`).not.toContain(SECRET)
   })
+})
+
+it.each([
+  ['the first part, in a shell of another host', 'BzqkLvJ', /Bzqk|kLvJ/],
+  ['the first part and more', 'BzqkLvJxyz', /Bzqk|kLvJ/],
+])('has no part of a password of which another host got %s', async (_, own, secret) => {
+  const { console, prompts, report, type, print, run } = harness()
+  await prompts()
+  type('./login\r')
+  await print('m1', './login\r\n\x1b[?2004l\rPassword: ')
+  for (const host of ['m2', 'm3']) await print(host, `./login\r\n\x1b[?2004l\r\x1b[?2004h${host}# `)
+  const typed = (hosts: readonly string[], text: string) =>
+    console.sessionLog.noteTyped([{ hosts, bytes: Buffer.from(text) }], 0)
+  typed(['m1', 'm2'], 'BzqkLvJ')
+  await print('m2', 'BzqkLvJ')
+  typed(['m2'], own.slice(7))
+  await print('m2', own.slice(7))
+  typed(['m2'], '\r')
+  await print('m2', `\r\n\x1b[?2004l\r-bash: ${own}: command not found\r\n\x1b[?2004hm2# `)
+  typed(['m1'], 'wgXhF\r')
+  await print('m1', '\r\nwelcome\r\n\x1b[?2004hm1# ')
+  await run('true', () => '')
+  const { markdown, html } = await report()
+  expect(markdown).toContain('welcome')
+  expect(markdown + html).not.toMatch(secret)
+})
+
+it.each([
+  'HqzWkvXjBnP',
+  'zWkvXj',
+  'vqzWkvXjBnPd',
+  'aqzWkb\r\nbXjBnc',
+  'Hqz',
+])('has no part of a password that a program prints: %s', async (part) => {
+  const { prompts, report, type, print } = harness()
+  await prompts()
+  type('./login\r')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, './login\r\n\x1b[?2004l\rPassword: ')
+  type('HqzWkvXjBnPd\r')
+  for (const host of ['m1', 'm3']) await print(host, `\r\nwelcome\r\n\x1b[?2004h${host}# `)
+  await print('m2', `\r\n${part}\r\n\x1b[?2004hm2# `)
+  const { markdown, html } = await report()
+  expect(markdown).toContain('welcome')
+  // Three characters are not told from other text.
+  if (part.length > 3) expect(markdown + html).not.toMatch(/qzWk|zWkv|XjBn/)
+  else expect(markdown).toContain(part)
 })
 
 it('hides nothing in what stands for hidden text', async () => {

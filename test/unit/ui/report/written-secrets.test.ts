@@ -34,13 +34,34 @@ describe('a password', () => {
     ['"$k9"', '\\"\\$k9\\"', '#'],
     ['hunter22', 'hunter22 hunter 22', '# hunter 22'],
     ["don'tTell9", "-bash: $'dontTell9\\n': command not found", "-bash: $'#\\n': command not found"],
-    ['qwerty-Moon77', '-bash: werty-Moon77: command not found', '-bash: #: command not found'],
-    ['qwerty-Moon77', '  12  y-Moon77', '  12  #'],
-    ['qwerty-Moon77', 'NotMy-Moon77 -Moon77', 'NotMy-Moon77 #'],
-    ['qwerty-Moon77', '-bash: Moon77: command not found', '-bash: Moon77: command not found'],
-    ['q$werty-Moon77', '-bash: \\werty-Moon77: command not found', '-bash: \\#: command not found'],
-    ['make all the tests', 'the tests; ll the tests; ke all the tests', 'the tests; ll the tests; #'],
   ])('%s is found in %s', (secret, row, rest) => {
     expect(hidden(secret, row)).toBe(rest)
+  })
+})
+
+describe('a part of a password', () => {
+  const hiddenIn = (secret: string, row: string): string =>
+    new WrittenSecrets([secret], [secret]).hide(row, '█').replaceAll('█', '#')
+
+  it.each([
+    ['qwerty-Moon77', '-bash: werty-Moon77: command not found', '-bash: #: command not found'],
+    ['qwerty-Moon77', '  12  y-Moon77 Moon77 xon77x n77', '  12  # # x#x n77'],
+    ['q$werty-Moon77', '-bash: \\werty-Moon77: command not found', '-bash: \\#: command not found'],
+    ['HqzWkvXjBnPd', 'HqzWkvXjBnP zWkvXj vqzWkvXjBnPd azjzV', '# # v# azjzV'],
+    ['HqzWkvXjBnPd', 'bXjBnb WkvX', 'b#b #'],
+    ['tangerine-Mq7', 'bash: tangerine: not found; tanger tangerines', 'bash: #: not found; # tangerines'],
+    ['hqzwkvxjbnpd', 'vqzwkvxjbnpd hqzwkv zwkv', 'v# # #'],
+    ['sunflower', 'flow flowed sunflowe', '# flowed #'],
+    ['2024Spring!', '2024-01-02 12024 2024Sp', '2024-01-02 12024 #'],
+    ['482913', 'x 4829 48291 14829', 'x # # 14829'],
+    ['q cd/Xy7', '-bash: cd/Xy7: No such file', '-bash:#: No such file'],
+  ])('%s is found in %s', (secret, row, rest) => {
+    expect(hiddenIn(secret, row)).toBe(rest)
+  })
+
+  it('of what is no password is not', () => {
+    expect(hidden('systemctl restart nfs', 'systemctl restart; ctl restart nfs')).toBe(
+      'systemctl restart; ctl restart nfs',
+    )
   })
 })
