@@ -20,6 +20,8 @@ const NAMES_PASSWORD = new RegExp(`^[^$#%>❯➜»λ]*(?:${PASSWORD})[^$#%>❯�
 /** How a shell's prompt ends. */
 export const IS_PROMPT = /[$#%>❯➜»λ]$/u
 
+export const HAS_SIGN = /[$#%>❯➜»λ]/u
+
 /** What may precede an echo: typed blanks, or the prompt of a shell that prints the line again, which may stay where it was. */
 export const PROMPT = /^(?:.*[$#%>❯➜»λ])? *$/u
 

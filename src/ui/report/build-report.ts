@@ -5,7 +5,7 @@ import { formatBytes } from '../../base/format-bytes.ts'
 import { literalPattern } from '../../base/literal-pattern.ts'
 import { textWidth } from '../../base/text-width.ts'
 import { createScreen, type Screen } from '../../terminal/headless-screen.ts'
-import { IS_PROMPT, SHORTEST_SECRET } from './asks-secret.ts'
+import { HAS_SIGN, IS_PROMPT, SHORTEST_SECRET } from './asks-secret.ts'
 import { findEcho } from './find-echo.ts'
 import {
   CONTROLS,
@@ -443,7 +443,8 @@ function rendered(
   const leftOutBytes = droppedBytes + whole.length - start.length - end.length
   // It was typed before its prompt came.
   const prompt = before === '' ? after : before
-  const shown = withoutLists(shownOf(Buffer.concat([Buffer.from(before), start]), part, true), prompt, part)
+  const drawn = shownOf(Buffer.concat([Buffer.from(before), start]), part, true)
+  const shown = withoutUpperRows(withoutLists(drawn, prompt, part), prompt, part)
   const { command, rest } = withoutEcho(shown, prompt, part)
   const cut = leftOutBytes > 0 ? [`[… ${formatBytes(leftOutBytes)} left out]`] : []
   const own = command === '' || isOnlyEcho(command, part) ? [] : [command]
@@ -588,7 +589,6 @@ function withoutPrompts(lines: readonly string[], prompts: readonly string[]): r
     )
 }
 
-const HAS_SIGN = /[$#%>❯➜»λ]/u
 const NAMES = /[\p{L}\p{N}]/u
 
 /** Also where a line editor has listed what it may be completed to, and drawn it again below. */
@@ -653,6 +653,16 @@ function withoutLists({ lines, edited }: Drawn, prompt: string, { typed }: HostP
     lines.slice(0, edited).findLastIndex((line) => line.startsWith(prompt.trimEnd())),
   )
   return { lines: lines.slice(at), edited: edited - at }
+}
+
+/** Of the prompt of several rows before a line that was typed ahead. */
+function withoutUpperRows({ lines, edited }: Drawn, prompt: string, { isAhead, typed }: HostPart): Drawn {
+  const text = typed.lines[0]?.text ?? ''
+  if (!isAhead || text === '' || prompt.trim() === '') return { lines, edited }
+  const at = lines
+    .slice(0, MOST_PROMPT_ROWS)
+    .findIndex((line) => line.startsWith(prompt.trimEnd()) && line.endsWith(text))
+  return at <= 0 ? { lines, edited } : { lines: lines.slice(at), edited: Math.max(0, edited - at) }
 }
 
 const linesOf = (bytes: Buffer, part: HostPart): readonly string[] => shownOf(bytes, part, false).lines

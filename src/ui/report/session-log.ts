@@ -1,6 +1,6 @@
 /** What was typed since the console started, into which hosts, and their output: bounded, in memory, and taken from echoes, never from keys. */
 
-import { asksSecret, asksSomething, IS_PROMPT, SHORTEST_SECRET } from './asks-secret.ts'
+import { asksSecret, asksSomething, HAS_SIGN, IS_PROMPT, SHORTEST_SECRET } from './asks-secret.ts'
 import type { Look } from './echo-screen.ts'
 import { EDITOR_STOPS, TypedLines } from './typed-line.ts'
 
@@ -828,8 +828,16 @@ function stands({ typed, columns }: HostPart, output: Uint8Array, look: Look | u
   const echo = new TypedLines('', typed.columns ?? columns, false, look && { ...look, seen: '' })
   echo.type(Buffer.from(line.text), 0)
   echo.print(output)
-  return echo.isEchoed
+  return echo.isEchoed || standsBehindSign(line.text, output)
 }
+
+/** At a prompt that goes on behind its sign, such as `➜  ~ `. */
+const standsBehindSign = (text: string, output: Uint8Array): boolean =>
+  Buffer.from(output)
+    .toString()
+    .split('\n')
+    .map((row) => row.replace(CONTROLS, '').trimEnd())
+    .some((row) => row.endsWith(text) && HAS_SIGN.test(row.slice(0, row.length - text.length)))
 
 function marksOf(text: Buffer): readonly { readonly to: number; readonly isStart: boolean }[] {
   const marks: { to: number; isStart: boolean }[] = []

@@ -68,3 +68,12 @@ it.each(
   expect(report.map(([title]) => title)).toEqual([expect.stringContaining('not shown'), 'echo two', 'true'])
   expect(JSON.stringify(report)).not.toMatch(/qwerty|oon77/)
 })
+
+// `mkdir proj`, `sleep 1.5`; before that ends `echo ahead1` and `echo ahead2`; after it `echo mid`, `cd proj`, `echo later1`.
+it.each(
+  recorded<readonly string[]>('typed-ahead'),
+)('lines that are typed ahead have their own output: %s', async (_, steps) => {
+  const titles = ['mkdir proj', 'sleep 1.5', 'echo ahead1', 'echo ahead2', 'echo mid', 'cd proj', 'echo later1']
+  const report = titles.map((title) => (title.startsWith('echo ') ? [title, title.slice(5)] : [title]))
+  expect(await reportOf(steps, 10_000)).toEqual(report)
+})
