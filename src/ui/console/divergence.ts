@@ -120,13 +120,14 @@ function shapeOf(guarded: GuardedHost, comparesTyped: boolean): Shape | undefine
     return { text: `full ${flags} ${editorMode}`, words: { first: wordsIn(plain(shown, names)), all: wordsIn(shown) } }
   }
   const line = screen.lineToCursor()
+  // A line to all, or a question to all, may contain a word of one first prompt, such as the name of the user.
+  const ownNames = namesOf({ host, home: undefined })
   const { prompt, typed } = splitPrompt(line, home, guarded.prompt)
   if (prompt !== undefined && (prompt === home || isQuiet)) {
-    const behind = comparesTyped ? plain(typed, names).trim() : ''
+    const behind = comparesTyped ? plain(typed, ownNames).trim() : ''
     return { text: `prompt ${behind}`, prompt: promptFacts(prompt, home, names) }
   }
-  // Of the words in a first prompt, the name of a user may be in a question to all.
-  if (isQuiet && QUESTION.test(line)) return { text: `question ${plain(line, namesOf({ host, home: undefined }))}` }
+  if (isQuiet && QUESTION.test(line)) return { text: `question ${plain(line, ownNames)}` }
   return { text: `running ${flags}` }
 }
 
