@@ -807,7 +807,12 @@ export class JobsPage implements Page {
   async #change(changes: QueueChanges, action: JobAction, ids: readonly number[]): Promise<void> {
     const count = await changes.change(action, ids)
     if (this.#isDisposed) return
-    this.#context.notice(`${action}: ${count} of ${counted(ids.length, 'job')}`)
+    const rest = ids.length - count
+    const others = rest === 0 ? '' : `; ${ids.length === 1 ? 'it' : rest} had changed before`
+    this.#context.notice(
+      `${action}: ${count} of ${counted(ids.length, 'job')}${others}`,
+      rest === 0 ? 'info' : 'warning',
+    )
     await this.#watch.read()
   }
 }

@@ -84,6 +84,8 @@ export function statusOf(
 
 export class FakeQueue implements JobsPort {
   readonly changes: [JobAction, readonly number[]][] = []
+  /** As if the jobs had changed since they were shown. */
+  refuses = false
   reads = 0
   /** Told once; then nothing has changed. */
   next: QueueStatus | undefined
@@ -108,6 +110,7 @@ export class FakeQueue implements JobsPort {
     const changes: QueueChanges = {
       change: async (action, ids) => {
         this.changes.push([action, ids])
+        if (this.refuses) return 0
         return ids.length
       },
       changeStudy: async (id, change) => void this.studyChanges.push([id, change]),

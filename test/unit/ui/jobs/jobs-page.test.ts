@@ -625,6 +625,15 @@ describe('the Jobs tab', () => {
     }
   })
 
+  it('says that jobs had changed before they could be cancelled', async () => {
+    const { press, console, queue } = await openTab('5')
+    queue.refuses = true
+    await press('c')
+    await press('y')
+    expect(console.state.notice?.text).toMatch(/^cancel: 0 of (?:1 job; it|(\d+) jobs; \1) had changed before$/)
+    expect(console.state.notice?.tone).toBe('warning')
+  })
+
   it('cancels nothing when a command line is typed here by mistake', async () => {
     const { press, console, queue } = await openTab('5')
     for (const key of 'cat') await press(key)
