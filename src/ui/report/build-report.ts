@@ -342,7 +342,7 @@ async function typedSection(
     const head = part.head
     const hasAsked = hiddenBy.includes(host) && (part.typed.asksSecret || !isAsked)
     // What another host asked for was typed before the line here had ended: its answer is here.
-    const hasAnother = part.ahead.some(({ lines }) =>
+    const hasAnother = [...part.ahead, ...part.besides].some(({ lines }) =>
       lines.some(({ text }) => askers.get(text)?.some((each) => each !== host)),
     )
     if (((hidesOutput && !hasAsked) || hasAnother) && head.length > 0) {

@@ -53,6 +53,8 @@ export class HostPart {
   after: string | undefined
   /** The lines that were typed before the host asked for them: their echo may be in this output. */
   readonly ahead: TypedLines[] = []
+  /** The lines of other hosts whose keys its full-screen program got: a shell after that may have got some of them. */
+  readonly besides: TypedLines[] = []
   /** Typed before the host asked for it: what belongs to it begins with the prompt. */
   isAhead = false
   /** It, or what was typed ahead of it, is not yet known to be a line of its own. */
@@ -712,6 +714,8 @@ export class SessionLog {
       entered.push([host, open])
     }
     const inFullScreen = typed.flatMap(({ host }) => (this.#paneOf(host)?.isFullScreen ? [host] : []))
+    for (const host of inFullScreen)
+      this.#current.get(host)?.[0].besides.push(...new Set(entered.map(([, { part }]) => part.typed)))
     const groups = Map.groupBy(entered, ([, { part }]) => textOf(part)).values()
     for (const [index, group] of [...groups].entries()) {
       const entry = {

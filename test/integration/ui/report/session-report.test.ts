@@ -527,12 +527,12 @@ describe('keys that a program reads without Enter', () => {
     test.type('./login\r')
     for (const host of ['m1', 'm2']) await test.print(host, './login\r\n\x1b[?2004l\rPassword: ')
     await test.print('m3', './login\r\n\x1b[?2004l\r\x1b[?1049htext\r\n:')
-    test.type('qwerty-Moon77\r')
+    test.type('qwerty!k7-Moon\r')
     for (const host of ['m1', 'm2']) await test.print(host, `\r\n\x1b[?2004h${host}# `)
-    const failure = '-bash: werty-Moon77: command not found\r\n'
-    await test.print('m3', `\x1b[?1049l\x1b[?2004hm3# werty-Moon77\r\n\x1b[?2004l\r${failure}\x1b[?2004hm3# `)
-    await test.run('history', () => '  1  werty-Moon77\r\n')
-    expect((await test.report()).markdown).not.toMatch(/Moon77|erty/)
+    const failure = '-bash: !k7: event not found\r\n'
+    await test.print('m3', `\x1b[?1049l\x1b[?2004hm3# werty!k7-Moon\r\n\x1b[?2004l\r${failure}\x1b[?2004hm3# `)
+    await test.run('history', () => '  1  werty!k7-Moon\r\n')
+    expect((await test.report()).markdown).not.toMatch(/Moon|erty|k7/)
   })
 
   it('are told from the beginning of a line that is typed ahead', async () => {
