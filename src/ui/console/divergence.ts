@@ -18,6 +18,8 @@ export type GuardedHost = {
   readonly isQuiet: boolean
   /** At which its line editor reads the line that is typed now, whatever it looks like; undefined: not known. */
   readonly prompt: string | undefined
+  /** Something is typed into that line. */
+  readonly isTyped: boolean
 }
 
 /** Words of a full screen: the first ones, and all. */
@@ -82,7 +84,9 @@ const wordsOfPrompt = (prompt: string): readonly string[] =>
 
 /** The prompt at the cursor and what is typed after it. Output without a final line break may precede the prompt. */
 function splitPrompt(line: string, home: string | undefined, known?: string): { prompt?: string; typed: string } {
-  if (known !== undefined && line.startsWith(known))
+  const ahead = home === undefined ? -1 : (known?.indexOf(`${home} `) ?? -1)
+  // Behind the first prompt, what was typed before it came.
+  if (known !== undefined && ahead < 0 && line.startsWith(known))
     return { prompt: home !== undefined && known.endsWith(home) ? home : known, typed: line.slice(known.length) }
   const at = home === undefined ? -1 : line.lastIndexOf(home)
   if (home !== undefined && at >= 0 && /^\s/.test(line.slice(at + home.length)))
@@ -127,6 +131,9 @@ function shapeOf(guarded: GuardedHost, comparesTyped: boolean): Shape | undefine
     const behind = comparesTyped ? plain(typed, ownNames).trim() : ''
     return { text: `prompt ${behind}`, prompt: promptFacts(prompt, home, names) }
   }
+  // The last row of several.
+  if (isQuiet && guarded.isTyped && modes.isBracketedPaste)
+    return { text: `line ${comparesTyped ? plain(line, ownNames).trim() : ''}` }
   if (isQuiet && QUESTION.test(line)) return { text: `question ${plain(line, ownNames)}` }
   return { text: `running ${flags}` }
 }
@@ -214,8 +221,8 @@ const QUIET_MS = 200
 const SILENT_MS = 3000
 const ESCAPE = 0x1b
 const ENTER = 0x0d
-/** Enter, Ctrl-C, Ctrl-U */
-const ENDS_LINE: ReadonlySet<number> = new Set([ENTER, 0x03, 0x15])
+/** Enter, Ctrl-C, Ctrl-D, Ctrl-U, Ctrl-Z */
+const ENDS_LINE: ReadonlySet<number> = new Set([ENTER, 0x03, 0x04, 0x15, 0x1a])
 /** Ctrl-L */
 const REDRAW = 0x0c
 /** While output never stops, hosts are compared this often, without what was typed. */
@@ -255,6 +262,7 @@ export class Divergence implements Disposable {
   noteOutput(host: string): void {
     this.#askedMs.delete(host)
     this.#changedMs.set(host, this.#options.clock.now())
+    if (this.#isTyped.get(host) && !this.#options.screen(host)?.modes.isBracketedPaste) this.#isTyped.set(host, false)
     // The first prompt may be gone when the hosts are compared.
     if (!this.#homes.has(host)) this.#learnHome(host)
     this.#checking.soon()
@@ -265,8 +273,10 @@ export class Divergence implements Disposable {
     const line = bytes.subarray(bytes.findLastIndex((byte) => ENDS_LINE.has(byte)) + 1)
     const isTyped = line.length === bytes.length ? line.some((byte) => byte !== REDRAW) : line.length > 0
     for (const host of hosts) {
-      if (isTyped && bytes.length === line.length && this.#isTyped.get(host) !== true) this.#learnPrompt(host)
-      if (isTyped || line.length < bytes.length) this.#isTyped.set(host, isTyped)
+      // Other programs take keys for themselves.
+      const isInLine = isTyped && this.#options.screen(host)?.modes.isBracketedPaste === true
+      if (isInLine && bytes.length === line.length && this.#isTyped.get(host) !== true) this.#learnPrompt(host)
+      if (isTyped || line.length < bytes.length) this.#isTyped.set(host, isInLine)
     }
     if (bytes[0] === ESCAPE || !bytes.some((byte) => byte === ENTER || (byte >= 0x20 && byte !== 0x7f))) return
     const nowMs = this.#options.clock.now()
@@ -328,8 +338,9 @@ export class Divergence implements Disposable {
     const { clock, state, screen } = this.#options
     const host = state().hosts.get(name)
     const isQuiet = clock.now() - (this.#changedMs.get(name) ?? 0) >= QUIET_MS
-    const prompt = this.#isTyped.get(name) === true ? this.#prompts.get(name) : this.#lineBeforeKeys(name)
-    return host && { host, screen: screen(name), home: this.#homes.get(name), isQuiet, prompt }
+    const isTyped = this.#isTyped.get(name) === true
+    const prompt = isTyped ? this.#prompts.get(name) : this.#lineBeforeKeys(name)
+    return host && { host, screen: screen(name), home: this.#homes.get(name), isQuiet, prompt, isTyped }
   }
 
   /** What its line editor shows as long as nothing is typed: the prompt. */

@@ -316,6 +316,32 @@ describe('among hosts with prompts of different kinds', () => {
     expect(header(harness)).toContain(` 1 of 6 differs: ${host} `)
   })
 
+  it.each([
+    ['less', 'q', ''],
+    ['python3', '\x04', '\x1b[?2004h>>> '],
+    ['bash --norc', '\x04', '\x1b[?2004hbash-5.2# '],
+    ['cat', '\x1a', ''],
+  ])('none differs after a program that ends without Enter: %s', async (line, key, shown) => {
+    const harness = await mixed()
+    await run(harness, 'cd ~/proj', at('~/proj'))
+    await run(harness, line, () => `text\r\n${shown || ':'}`)
+    harness.type(key)
+    await print(harness, (host) => `\r\x1b[K\x1b[?2004l${at('~/proj')(host)}`)
+    expect(header(harness)).not.toContain('differ')
+    harness.type('ls')
+    await print(harness, () => 'ls')
+    expect(header(harness)).not.toContain('differ')
+  })
+
+  it('none differs while a text of several lines is in the line editors', async () => {
+    const harness = await mixed()
+    for (const host of HOSTS) if (host === 'm3') await harness.print(host, '\x1b[?1h')
+    harness.type('\x1b[200~echo p1\necho p2\n\x1b[201~')
+    harness.type('\x13')
+    await print(harness, () => 'echo p1\r\necho p2')
+    expect(header(harness)).not.toContain('differ')
+  })
+
   it('the one that is another user does, or in another program', async () => {
     const harness = await mixed()
     await run(harness, 'su ann', (host) => `\x1b[?2004h${host === 'm1' ? 'ann@m1:/root$ ' : at('~')(host)}`)
