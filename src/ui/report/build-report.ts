@@ -554,10 +554,10 @@ function withoutAhead(lines: readonly string[], part: HostPart): Pick<Shown, 'li
   return { lines: left, isMixed: isMixed || !isApart }
 }
 
-/** Without the rows of lines that were cancelled, which fish breaks itself. */
+/** Without the rows of lines that were cancelled: of several lines, or of one that fish breaks itself. */
 function withoutCancelled(
   rows: readonly string[],
-  { cancelled }: HostPart,
+  { cancelled, promptRows }: HostPart,
   prompts: readonly string[],
 ): readonly string[] {
   return cancelled.reduce((left, text) => {
@@ -567,7 +567,10 @@ function withoutCancelled(
       return prompt === undefined ? undefined : rowsOf(text, own)
     })
     const at = lengths.findIndex((length) => length !== undefined)
-    return at < 0 ? left : left.toSpliced(at, lengths[at] ?? 0)
+    if (at < 0) return left
+    const from = Math.max(0, at - promptRows)
+    const end = at + (lengths[at] ?? 0)
+    return left.toSpliced(from, end - from + (left[end] === '^C' ? 1 : 0))
   }, rows)
 }
 
@@ -585,7 +588,7 @@ function withoutPrompts(lines: readonly string[], prompts: readonly string[]): r
             (line, at) => !isCancelled(line, prompt, sum.slice(at + 1)) && (line !== prompt || prompt.length === 1),
           )
           .map((line) => (line.startsWith(`${prompt} `) && NAMES.test(prompt) ? line.slice(prompt.length - 1) : line)),
-      lines.filter((line) => !whole.includes(line)),
+      lines.filter((line) => !whole.includes(line.replace(/ *\^C$/, ''))),
     )
 }
 

@@ -681,8 +681,9 @@ export class SessionLog {
     const isAtPrompt = pane !== undefined && this.#stayAtPrompt(host, pane)
     // In its own row, the line editor alone has printed something.
     if (isAtPrompt && !part.hasRows) return
-    const [line] = part.typed.lines
-    if (open.isEdited && line?.state === 'echoed' && !line.isEdited) first.cancelled.push(line.text)
+    const { lines } = part.typed
+    if (open.isEdited && lines[0]?.state === 'echoed' && lines.every(({ isEdited }) => !isEdited))
+      first.cancelled.push(lines.map(({ text }) => text).join(' '))
     this.#change(first, () => first.take(part))
   }
 

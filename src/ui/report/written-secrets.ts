@@ -115,21 +115,25 @@ class Parts {
       for (const { password, at } of this.#places.get(row.slice(from, from + LEAST_PART)) ?? []) {
         let length = LEAST_PART
         while (at + length < password.length && row[from + length] === password[at + length]) length += 1
-        if (isTelling(row, from, from + length, password)) found.push({ from, to: from + length })
+        const word = row.slice(from, from + length).split(' ', 1)[0] ?? ''
+        for (const to of new Set([from + length, from + word.length]))
+          if (isTelling(row, from, to, password)) found.push({ from, to })
       }
     return found
   }
 }
 
-/** Small letters alone may be a part of any word, and digits a part of any number. */
+/** Small letters and blanks may be a part of any words, and digits a part of any number. */
 function isTelling(row: string, from: number, to: number, password: string): boolean {
   const part = row.slice(from, to)
   const share = part.length / password.length
   if (share >= 0.75) return true
-  const alike = /^\p{Ll}+$/u.test(part) ? /\p{L}/u : /^\d+$/.test(part) ? /\d/ : undefined
+  const alike = /^[\p{Ll} ]+$/u.test(part) ? /\p{L}/u : /^\d+$/.test(part) ? /\d/ : undefined
   if (alike === undefined) return true
-  const isWhole = ![row[from - 1] ?? '', row[to] ?? ''].some((character) => alike.test(character))
-  return isWhole && (share >= 0.5 || !/\d/.test(part))
+  const first = from + part.length - part.trimStart().length
+  const end = from + part.trimEnd().length
+  const isWhole = ![row[first - 1] ?? '', row[end] ?? ''].some((character) => alike.test(character))
+  return end - first >= LEAST_PART && isWhole && (share >= 0.5 || !/[\d ]/.test(part.trim()))
 }
 
 /** All places of `text` in `row`; none for an empty text. */

@@ -77,3 +77,13 @@ it.each(
   const report = titles.map((title) => (title.startsWith('echo ') ? [title, title.slice(5)] : [title]))
   expect(await reportOf(steps, 10_000)).toEqual(report)
 })
+
+// `echo start`; a loop of three lines is pasted, and cancelled; `echo next`.
+it.each(
+  recorded<readonly string[]>('pasted-cancelled'),
+)('a text of several lines that is cancelled is no output: %s', async (_, steps) => {
+  expect(await reportOf(steps, 10_000)).toEqual([
+    ['echo start', 'start'],
+    ['echo next', 'next'],
+  ])
+})

@@ -54,6 +54,12 @@ describe('a part of a password', () => {
     ['sunflower', 'flow flowed sunflowe', '# flowed #'],
     ['2024Spring!', '2024-01-02 12024 2024Sp', '2024-01-02 12024 #'],
     ['482913', 'x 4829 48291 14829', 'x # # 14829'],
+    [
+      'put the keys in the box',
+      'import this; return the current in the keys',
+      'import this; return the current in the#',
+    ],
+    ['correct horse battery', 'Object Notation; a horse; rect horse batt', 'Object Notation; a#; #'],
     ['q cd/Xy7', '-bash: cd/Xy7: No such file', '-bash:#: No such file'],
   ])('%s is found in %s', (secret, row, rest) => {
     expect(hiddenIn(secret, row)).toBe(rest)
