@@ -92,7 +92,7 @@ describe.skipIf(process.platform !== 'linux').each(shells)('read with %s', (shel
       diskBusy: 0.25,
       receivedBytes: 1024,
       sentBytes: 2048,
-      cards: [{ name: 'wlan0' }, { name: 'lo' }, { name: 'enxb827eb000000' }],
+      cards: [{ name: 'wlan0' }, { name: 'enxb827eb000000' }, { name: 'lo' }],
     })
     expect(sample?.nfs).toBeUndefined()
   })
