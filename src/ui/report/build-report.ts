@@ -84,12 +84,16 @@ const FULL_SCREEN: ReadonlySet<string> = new Set(['47', '1047', '1049'])
 
 /** `promptOf`: the text left of the cursor now, for what was typed last. */
 export async function buildReport(
-  entries: readonly SessionEntry[],
-  log: Pick<SessionLog, 'droppedEntries' | 'secrets' | 'otherSecrets'>,
+  all: readonly SessionEntry[],
+  log: Pick<SessionLog, 'droppedEntries' | 'otherSecrets'>,
   promptOf: (host: string) => string | undefined,
 ): Promise<SessionReport> {
+  const entries = withoutPagers(all)
   const words = wordsOfPrograms(entries, log.otherSecrets())
-  const known = new Set([...log.secrets()].filter((text) => !words.has(text)))
+  const hidden = entries.flatMap((entry) =>
+    entry.kind === 'typed' ? [...entry.parts.values()].flatMap(({ typed }) => typed.hidden) : [],
+  )
+  const known = new Set([...hidden, ...log.otherSecrets()].filter((text) => text !== '' && !words.has(text)))
   const edited = entries.flatMap((entry) => editedSecrets(entry, promptOf))
   const secrets = new Set([...known, ...edited, ...restsOfSecrets(entries, known)])
   const withoutEcho = hostsWithoutEcho(entries)
@@ -112,6 +116,41 @@ export async function buildReport(
   }
   const hosts = [...new Set(sections.flatMap((section) => section.hosts))]
   return { sections, droppedSections: log.droppedEntries, withoutEcho, hosts }
+}
+
+const RUNS_PAGER =
+  /^(?:\S+=\S* +)*(?:less|more|most|man|git|info|journalctl|systemctl|zless|zmore)\b|\|\s*(?:less|more|most)\b/
+/** What `less` and its like show left of the cursor, besides the name of a file. */
+const PAGER = /^(?::|.*\(END\)|--More--.*|.*\blines \d+-\d+.*| ?Manual page .*)$/
+
+/**
+ * Keys that a pager of one host got are no password where shells of other hosts show them, and no host asks for one: what the pager
+ * draws then is left out, as with full-screen programs.
+ */
+function withoutPagers(entries: readonly SessionEntry[]): readonly SessionEntry[] {
+  const inPager = new Map<string, string>()
+  return entries.map((entry) => {
+    if (entry.kind !== 'typed') return entry
+    const parts = [...entry.parts]
+    const lineOf = ({ typed }: HostPart) => typed.lines[0]
+    const isPaged = ([host, part]: readonly [string, HostPart]): boolean => {
+      const shown = part.before.trim()
+      const command = inPager.get(host)
+      if (command === undefined || shown === '' || part.typed.asksSecret) return false
+      return lineOf(part)?.state === 'hidden' && (PAGER.test(shown) || command.endsWith(shown))
+    }
+    const paged = parts.filter(isPaged)
+    const others = parts.filter(([, part]) => lineOf(part)?.state !== 'hidden')
+    for (const [host, part] of parts.filter((each) => !paged.includes(each))) {
+      const text = lineOf(part)?.text ?? ''
+      if (RUNS_PAGER.test(text)) inPager.set(host, text)
+      else inPager.delete(host)
+    }
+    const isOpen = others.some(([, part]) => lineOf(part)?.state === 'echoed')
+    if (paged.length === 0 || !isOpen || paged.length + others.length < parts.length) return entry
+    const inFullScreen = [...entry.inFullScreen, ...paged.map(([host]) => host)]
+    return { ...entry, parts: new Map(others), inFullScreen }
+  })
 }
 
 function hostsWithoutEcho(entries: readonly SessionEntry[]): readonly string[] {

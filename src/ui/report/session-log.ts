@@ -340,15 +340,7 @@ export class SessionLog {
     return this.#entries
   }
 
-  /** Typed where it was not echoed: to be removed from everything. */
-  secrets(): ReadonlySet<string> {
-    const kept = this.#entries.flatMap((entry) =>
-      entry.kind === 'typed' ? [...entry.parts.values()].flatMap((part) => part.typed.hidden) : [],
-    )
-    return new Set([...kept.filter((text) => text !== ''), ...this.otherSecrets()])
-  }
-
-  /** Without those of the lines in `entries`. */
+  /** Typed where it was not echoed, besides what is in `entries`: to be removed from everything. */
   otherSecrets(): ReadonlySet<string> {
     const asked = [...this.#asked.values()].flatMap((typed) => typed.hidden)
     const ended = [...this.#ended.values()].flatMap((keys) => keys.secrets)

@@ -535,6 +535,48 @@ describe('keys that a program reads without Enter', () => {
     expect((await test.report()).markdown).not.toMatch(/Moon|erty|k7/)
   })
 
+  it.each([
+    ['git log', ':'],
+    ['LESS=RX less /etc/hosts', '\x1b[7mhosts\x1b[27m'],
+    ['dmesg | less', '\x1b[7m(END)\x1b[27m'],
+  ])('are no password where other hosts show them at their prompts: %s', async (command, shown) => {
+    const test = harness()
+    const { sessionLog } = test.console
+    await test.prompts()
+    await test.run('uptime', () => ' up 3 days\r\n')
+    sessionLog.noteTyped([{ hosts: ['m1'], bytes: Buffer.from(command) }], 0)
+    await test.print('m1', command)
+    sessionLog.noteTyped([{ hosts: ['m1'], bytes: Buffer.from('\r') }], 0)
+    await test.print('m1', `\r\n\x1b[?2004l\rtext\r\n${shown}`)
+    for (const line of ['uptime', 'date +%Y']) {
+      test.type(`${line}\r`)
+      for (const host of ['m2', 'm3']) await test.print(host, `${line}\r\n\x1b[?2004l\r ok\r\n\x1b[?2004h${host}# `)
+      await test.print('m1', `\r\x1b[Kmore\r\n${shown}`)
+    }
+    sessionLog.noteTyped([{ hosts: ['m1'], bytes: Buffer.from('q') }], 0)
+    await test.print('m1', '\r\x1b[K\x1b[?2004hm1# ')
+    const { markdown } = await test.report()
+    expect(titlesOf(markdown)).toEqual(['` uptime `', `\` ${command} \``, '` uptime `', '` date +%Y `'])
+    expect(markdown).toContain(' up 3 days')
+    expect(markdown).toContain(
+      'typed on m\\[2-3\\], not recorded, in a full-screen program: m1\n\n**m\\[2-3\\] (2)**\n\n```\n ok\n```',
+    )
+    expect(markdown).not.toContain('not shown')
+  })
+
+  it('are a password if another host asks for one', async () => {
+    const test = harness()
+    await test.prompts()
+    test.type('./login\r')
+    await test.print('m1', './login\r\n\x1b[?2004l\rtext\r\n:')
+    await test.print('m2', './login\r\n\x1b[?2004l\rPassword: ')
+    await test.print('m3', './login\r\n\x1b[?2004l\r\x1b[?2004hm3# ')
+    test.type('uptime88\r')
+    await test.print('m2', '\r\n\x1b[?2004hm2# ')
+    await test.print('m3', 'uptime88\r\n\x1b[?2004l\r-bash: uptime88\r\n\x1b[?2004hm3# ')
+    expect((await test.report()).markdown).not.toContain('uptime88')
+  })
+
   it('are told from the beginning of a line that is typed ahead', async () => {
     const test = harness()
     await test.prompts()
