@@ -125,7 +125,7 @@ export function withMethod(command: Command): Command {
     .addOption(
       new Option(
         '--prune <rule>',
-        'stop bad trials early: median (those worse than the median of the others at the same step) or halving:3 (successive halving: at steps 1, 3, 9 … only the best third continue)',
+        'stop bad trials early: median (those worse than the median of the others at the same step) or halving:3 (successive halving: at steps 1, 3, 9 … only the best third continue). The command prints the step with the metric: step=3 loss=0.5',
       ).argParser(pruneOf),
     )
     .option('--step-metric <name>', `the number that counts steps, printed as NAME=12 (default: ${STEP})`)

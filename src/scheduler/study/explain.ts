@@ -1,25 +1,29 @@
 /** What a study is doing now, and why, in a few sentences for people. Pure. */
 import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
-import type { Metric } from '../jobs/metric.ts'
+import { type Metric, metricNumber } from '../jobs/metric.ts'
 import type { TrialCounts } from './front.ts'
 import { DEFAULT_FACTOR } from './prune.ts'
 import { shownUrl } from './source.ts'
 import { sizeOf } from './space.ts'
-import { type PbtSpec, type PruneSpec, type Study, type StudySpec, spaceOf } from './study.ts'
+import { type PbtSpec, type PruneSpec, type Study, type StudySpec, spaceOf, type Trial } from './study.ts'
 
 /** Of Optuna's TPE and others that model what was seen. */
 const DEFAULT_RANDOM_TRIALS = 10
 const SHOWN_RUNGS = 4
 
 /** One sentence each: what it looks for, how points are chosen, repetitions, early stopping, and where it stands. */
-export function explainStudy(study: Pick<Study, 'spec' | 'state'>, counts: TrialCounts): readonly string[] {
+export function explainStudy(
+  study: Pick<Study, 'spec' | 'state'>,
+  counts: TrialCounts,
+  trials: readonly Trial[] = [],
+): readonly string[] {
   const { spec, state } = study
   return [
     explainGoal(spec.metrics),
     ...explainPoints(spec, counts),
     ...(state.repeated > 0 ? [explainRepeats(state)] : []),
-    ...(spec.prune === undefined ? [] : [explainPruning(spec.prune, spec.metrics[0], counts.pruned)]),
+    ...(spec.prune === undefined ? [] : [explainPruning(spec.prune, spec.metrics[0], counts.pruned, trials)]),
     explainState(study, counts),
   ].map(printable)
 }
@@ -126,9 +130,14 @@ function explainRepeats({ repeated, replaced }: Pick<Study['state'], 'repeated' 
 
 const PARTS: Readonly<Record<number, string>> = { 2: 'half', 3: 'third', 4: 'quarter' }
 
-function explainPruning(rule: PruneSpec, metric: Metric | undefined, pruned: number): string {
-  const so = `${pruned} pruned so far`
+function explainPruning(rule: PruneSpec, metric: Metric | undefined, pruned: number, trials: readonly Trial[]): string {
   const name = metric?.name ?? 'metric'
+  const done = trials.flatMap(({ end }) => (end?.kind === 'done' ? [end] : []))
+  const cannot = done.length > 0 && done.every(({ values }) => metricNumber(values[rule.stepMetric]) === undefined)
+  const so =
+    pruned === 0 && cannot
+      ? `no trial can be pruned: those that are done printed no ${rule.stepMetric}=NUMBER with ${name}= (--step-metric names another number)`
+      : `${pruned} pruned so far`
   if (rule.rule === 'median')
     return `Median rule: from ${rule.stepMetric} ${rule.fromStep} on, a trial stops when its best ${name} is worse than the median of at least ${counted(Math.max(1, rule.fromTrials), 'trial')} at that step; ${so}.`
   const factor = rule.factor ?? DEFAULT_FACTOR

@@ -69,7 +69,7 @@ export function studySvg(
   const sentences = [
     `${counts.done} done, ${counts.pruned} pruned, ${counts.failed} failed, ${counts.open} open`,
     ...(metric === undefined ? [] : [describeBest(study, trials, metric)]),
-    ...explainStudy(study, counts),
+    ...explainStudy(study, counts, trials),
   ].flatMap(wrapped)
   const isMany = trials.length > MANY_DOTS
   const half = (WIDTH - 2 * EDGE - GAP) / 2

@@ -73,7 +73,7 @@ export function studySummary(
   const say = (text: string, style = styleOf(theme.text)) => wrapRows(printable(text), columns, ' ', style)
   const best = bestTrials(trials, spec.metrics)
   const shown = best.slice(0, MOST_BEST)
-  const sentences = explainStudy(study, counts)
+  const sentences = explainStudy(study, counts, trials)
   return [
     ...(undriven !== undefined && state.kind === 'running' && study.jobSpec !== undefined
       ? say(`${undriven} starts its trials`, styleOf(theme.warning))

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { explainStudy } from '../../../../src/scheduler/study/explain.ts'
-import type { StudySpec, StudyState } from '../../../../src/scheduler/study/study.ts'
+import type { StudySpec, StudyState, Trial } from '../../../../src/scheduler/study/study.ts'
 
 const spec: StudySpec = {
   parameters: ['size=int:10:200:10', 'lr=float:0.1:1:0.1'],
@@ -47,6 +47,21 @@ describe('the words for a study', () => {
     expect(explained({}, { repeated: 1, replaced: 1 })[2]).toBe(
       '1 suggestion was a repeat: not run; 1 trial took the nearest untried point instead.',
     )
+  })
+
+  it('say that no trial can be pruned where none prints its steps', () => {
+    const prune = { rule: 'median', stepMetric: 'epoch', fromStep: 1, fromTrials: 4 } as const
+    const trial = (values: Record<string, string>): Trial =>
+      ({ number: 0, point: {}, repetition: 0, job: 1, end: { kind: 'done', values, endedMs: 0 } }) as unknown as Trial
+    const words = (pruned: number, ...values: Record<string, string>[]) =>
+      explainStudy({ spec: { ...spec, prune }, state }, { ...counts, pruned }, values.map(trial))[2]
+    const cannot =
+      'no trial can be pruned: those that are done printed no epoch=NUMBER with loss= (--step-metric names another number).'
+    expect(words(0, { loss: '1' }, { loss: '2', epoch: 'x' })).toMatch(/; no trial can be pruned/)
+    expect(words(0, { loss: '1' })?.endsWith(`; ${cannot}`)).toBe(true)
+    expect(words(0, { loss: '1' }, { loss: '2', epoch: '8' })).toContain('; 0 pruned so far.')
+    expect(words(0)).toContain('; 0 pruned so far.')
+    expect(words(1, { loss: '1' })).toContain('; 1 pruned so far.')
   })
 
   it('say when trials are stopped early', () => {
