@@ -98,7 +98,16 @@ export const pair = output(
   'net-pair',
   '`muster net pair --json`',
   line('interval', 'A second of one direction.', { ...way, second: count, bitsPerSecond: number, time }),
-  line('round-trip', 'The round-trip time while both directions are loaded.', { ...way, ms: number, time }),
+  line(
+    'round-trip',
+    'The round-trip time while both directions are loaded; `sequence`: of the ping, about one a second.',
+    {
+      ...way,
+      ms: number,
+      'sequence?': count,
+      time,
+    },
+  ),
   line('failed', 'A direction could not be measured.', { ...way, isAway: flag, reason: text, time }),
   finding,
 )

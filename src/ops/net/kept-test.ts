@@ -1,4 +1,5 @@
 /** Kept results of pairs and of NFS mounts, and how a new one differs from the last of the same kind. */
+import { counted } from '../../base/counted.ts'
 import { notKept } from '../../base/errors.ts'
 import { formatBitRate } from '../../base/format-bit-rate.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
@@ -8,7 +9,7 @@ import { asymmetryOf, belowRate, median, type NetFinding } from './mesh/judge.ts
 import { formatMs } from './mesh/link.ts'
 import { udpRateOf } from './mesh/mesh-plan.ts'
 import { type NfsRecord, newNfsRecord } from './nfs/measure-nfs.ts'
-import { newPairRecord, type PairRecord } from './pair/pair-record.ts'
+import { longestIdle, lostPings, newPairRecord, type PairRecord } from './pair/pair-record.ts'
 
 const VERSION = 1
 const MOST_VALUES = 100_000
@@ -112,8 +113,24 @@ export function judgeTest({ kind, record, way }: KeptTest): readonly NetFinding[
     { from: first, to: second, rate: there },
     { from: second, to: first, rate: back },
   ].flatMap(({ from, to, rate }) => (rate === undefined ? [] : [{ from, to, outcome: { bitsPerSecond: rate } }]))
-  return [...belowRate(links, udpRateOf(way)), ...asymmetry(first, second, there, back)]
+  return [...interrupted(record), ...belowRate(links, udpRateOf(way)), ...asymmetry(first, second, there, back)]
 }
+
+/** A link that lost its host, or was busy. */
+function interrupted(record: PairRecord): readonly NetFinding[] {
+  const { first, second, there, back } = record
+  const [idle, lost] = [Math.max(longestIdle(there), longestIdle(back)), lostPings(record)]
+  if (Math.max(idle, lost) < LEAST_INTERRUPTION) return []
+  const words = [
+    ...(idle > 0 ? [`no traffic for ${idle} s`] : []),
+    ...(lost > 0 ? [`no answer to ${counted(lost, 'ping')}`] : []),
+  ]
+  const text = `${first} ↔ ${second} was interrupted: ${words.join(', ')}`
+  return [{ gravity: 'risk', id: 'interrupted', hosts: [first, second], text }]
+}
+
+/** Seconds. */
+const LEAST_INTERRUPTION = 2
 
 function asymmetry(first: string, second: string, there: number | undefined, back: number | undefined) {
   if (there === undefined || back === undefined) return []
@@ -172,7 +189,8 @@ export function readTest(path: string): KeptTest | undefined {
     const { first, second, there, back, roundTrips } = read
     if (!isText(first) || !isText(second) || !isValues(there) || !isValues(back) || !isValues(roundTrips))
       return undefined
-    return { ...shared, kind, record: { ...newPairRecord(first, second), there, back, roundTrips, failures } }
+    const pings = isValues(read.pings) && read.pings.length === roundTrips.length ? read.pings : []
+    return { ...shared, kind, record: { ...newPairRecord(first, second), there, back, roundTrips, pings, failures } }
   }
   const { host, directory, mount, isCached, writes, reads, smallFiles } = read
   if (!isText(host) || !isText(directory) || typeof isCached !== 'boolean') return undefined

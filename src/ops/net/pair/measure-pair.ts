@@ -1,5 +1,6 @@
 /** Measures two hosts, both directions at once: bandwidth and round-trip time for each second. */
 
+import { defined } from '../../../base/defined.ts'
 import { LineReader } from '../../../base/line-reader.ts'
 import { shellQuote } from '../../../base/shell-quote.ts'
 import { reasonOfResult, type ScriptResult } from '../../kernel/host-port.ts'
@@ -21,7 +22,7 @@ import { clientScript, limitSeconds } from '../mesh/scripts.ts'
 import { startServer } from '../mesh/server.ts'
 
 /** One a second: an hour. */
-const MOST_RATES = 3_600
+export const MOST_RATES = 3_600
 
 export type PairOptions = MeasureOptions &
   InspectOptions & {
@@ -33,7 +34,8 @@ export type PairOptions = MeasureOptions &
 
 export type PairEvent =
   | ({ readonly type: 'interval' } & OrderedPair & Interval)
-  | ({ readonly type: 'round-trip'; readonly ms: number } & OrderedPair)
+  /** `sequence`: of the ping that was answered, as ping counts them, about one a second. */
+  | ({ readonly type: 'round-trip'; readonly ms: number; readonly sequence?: number } & OrderedPair)
   | ({ readonly type: 'failed'; readonly isAway: boolean; readonly reason: string } & OrderedPair)
 
 export type PairContext = Omit<MeshContext, 'onEvent'> & { onEvent(event: PairEvent): void }
@@ -137,7 +139,9 @@ async function pingAlong(
     onOutput(_, text) {
       for (const line of lines.push(text)) {
         const ms = amountOf(/ time[=<]([\d.]+) ?ms/.exec(line)?.[1])
-        if (ms !== undefined) context.onEvent({ type: 'round-trip', from: from.name, to: to.name, ms })
+        const sequence = amountOf(/ (?:icmp_)?seq=(\d+)/.exec(line)?.[1])
+        if (ms !== undefined)
+          context.onEvent({ type: 'round-trip', from: from.name, to: to.name, ms, ...defined({ sequence }) })
       }
     },
   })

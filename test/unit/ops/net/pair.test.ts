@@ -1,6 +1,8 @@
 /** Two hosts second by second: what the servers of iperf3 3.12 and iperf 2.1.8 print while they receive. */
 import { expect, it } from 'vitest'
+import { judgeTest, pairTest } from '../../../../src/ops/net/kept-test.ts'
 import { IntervalReader } from '../../../../src/ops/net/pair/measure-pair.ts'
+import { newPairRecord, pairSummary, takePairEvent } from '../../../../src/ops/net/pair/pair-record.ts'
 import { lineChart } from '../../../../src/ui/charts/line-chart.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { pairPanes } from '../../../../src/ui/network/pair-panes.ts'
@@ -44,6 +46,7 @@ it.each([
     there: [941e6, 940e6, 200e6],
     back: [900e6, 930e6],
     roundTrips: [0.2, 1.5, 0.3],
+    pings: [1, 2, 3],
     failures: [],
   }
   const rect = { column: 0, row: 0, width, height }
@@ -59,4 +62,39 @@ it.each([
   expect(new Set(panes[0]?.badges.map(({ style }) => style.foreground)).size).toBe(2)
   expect(panes.reduce((sum, pane) => sum + pane.rect.height, 0)).toBe(height)
   for (const { notice } of panes) expect(notice.flat().some(({ text }) => /[\u2801-\u28ff]/.test(text))).toBe(true)
+})
+
+it('shows no old value as that of now, and says that a link was interrupted', () => {
+  const record = newPairRecord('m8', 'm9')
+  const [there, back] = [
+    { from: 'm8', to: 'm9' },
+    { from: 'm9', to: 'm8' },
+  ]
+  const ping = (sequence: number) => takePairEvent(record, { type: 'round-trip', ...there, ms: 0.04, sequence })
+  const rate = (way: typeof there, bitsPerSecond: number) =>
+    takePairEvent(record, { type: 'interval', ...way, second: 0, bitsPerSecond })
+  for (const second of [1, 2, 3, 4, 5]) {
+    ping(second)
+    rate(there, 1e9)
+    rate(back, 1e9)
+  }
+  for (let second = 0; second < 6; second += 1) rate(back, 0)
+  const rect = { column: 0, row: 0, width: 80, height: 24 }
+  const shown = () =>
+    pairPanes({ record, isMeasuring: true, conclusion: undefined }, { rect, theme: themes.dark, chart: lineChart })
+      .flatMap(({ badges }) => badges.map(({ text }) => text))
+      .join('')
+  expect(shown()).toBe(' m8 → m9 –  m9 → m8 0bit/s  – ')
+  ping(12)
+  // What cannot be is taken for the next one.
+  ping(3)
+  ping(1e9)
+  expect(record.pings).toEqual([1, 2, 3, 4, 5, 12, 13, 14])
+  expect(pairSummary(record).at(-1)).toBe('round trip: median 0.04 ms, at most 0.04 ms, 6 of 14 pings not answered')
+  expect(judgeTest(pairTest(record, 'tcp', 0))).toContainEqual({
+    gravity: 'risk',
+    id: 'interrupted',
+    hosts: ['m8', 'm9'],
+    text: 'm8 ↔ m9 was interrupted: no traffic for 6 s, no answer to 6 pings',
+  })
 })
