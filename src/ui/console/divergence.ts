@@ -4,6 +4,7 @@
  */
 import { type Clock, hasPassed, remainingMs } from '../../base/clock.ts'
 import type { Screen } from '../../terminal/headless-screen.ts'
+import { PROMPT_STATUS } from '../report/asks-secret.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
 import { type ConsoleState, type HostState, isLive, isTrouble } from '../state/console-state.ts'
 
@@ -39,8 +40,6 @@ type Prompt = {
 
 const PROMPT = /^(.*?[#$%>❯»λ➜])(\s.*)$/u
 const SIGN = /[#$%>❯»λ➜]/u
-/** How the last command ended, in prompts of fish and others. */
-const STATUS = /\s?\[(?:\d+|SIG[A-Z]+)(?:\|(?:\d+|SIG[A-Z]+))*\]/g
 const QUESTION = /[:?)\]]\s?$/u
 const EDITOR_MODE = /^-- ([A-Z ]{4,20}) --/u
 const NAME = /[\p{L}\p{N}_.-]{2,}/gu
@@ -84,7 +83,7 @@ const wordsOfPrompt = (prompt: string): readonly string[] =>
 
 /** The prompt at the cursor and what is typed after it. Output without a final line break may precede the prompt. */
 function splitPrompt(line: string, home: string | undefined, known?: string): { prompt?: string; typed: string } {
-  const ahead = home === undefined ? -1 : (known?.indexOf(`${home} `) ?? -1)
+  const ahead = home === undefined ? -1 : (known?.replace(PROMPT_STATUS, '').indexOf(`${home} `) ?? -1)
   // Behind the first prompt, what was typed before it came.
   if (known !== undefined && ahead < 0 && line.startsWith(known))
     return { prompt: home !== undefined && known.endsWith(home) ? home : known, typed: line.slice(known.length) }
@@ -96,7 +95,7 @@ function splitPrompt(line: string, home: string | undefined, known?: string): { 
 }
 
 function promptFacts(prompt: string, home: string | undefined, names: ReadonlySet<string>): Prompt {
-  const text = plain(prompt.replace(STATUS, ''), names)
+  const text = plain(prompt.replace(PROMPT_STATUS, ''), names)
   const hasDirectory = NAMES_DIRECTORY.test(prompt)
   if (home === undefined) return { text, isHome: false, hasDirectory, newWords: new Set() }
   const old = new Set(wordsOfPrompt(home))
@@ -105,7 +104,7 @@ function promptFacts(prompt: string, home: string | undefined, names: ReadonlySe
     hasDirectory: NAMES_DIRECTORY.test(home),
     isOfSameSign: signOf(home) === signOf(prompt),
   }
-  const newWords = new Set(wordsOfPrompt(prompt.replace(STATUS, '')).filter((word) => !old.has(word)))
+  const newWords = new Set(wordsOfPrompt(prompt.replace(PROMPT_STATUS, '')).filter((word) => !old.has(word)))
   return { text, isHome: prompt === home || text === first.text, hasDirectory, home: first, newWords }
 }
 
@@ -156,6 +155,9 @@ function isAlike(one: Shape, other: Shape): boolean {
   return areAlike(one.words, other.words)
 }
 
+const isSame = (one: Shape, other: Shape): boolean =>
+  one.text === other.text && one.prompt !== undefined && one.prompt.text === other.prompt?.text
+
 /** First prompts count as one, whatever they look like. Where they are different, the new words tell whether hosts went to one directory. */
 function areAtOnePlace(one: Prompt, other: Prompt): boolean {
   if (one.isHome && other.isHome) return true
@@ -188,7 +190,7 @@ function divergedHosts(hosts: readonly GuardedHost[], comparesTyped: boolean): D
   const says = ({ shape }: { readonly shape: Shape }): number => Number(shape.prompt?.home?.hasDirectory === false)
   for (const { shape, name } of shown.toSorted((one, other) => says(one) - says(other))) {
     const group = groups
-      .filter(({ shapes }) => shapes.every((known) => isAlike(known, shape)))
+      .filter(({ shapes }) => shapes.every((known) => isAlike(known, shape)) || shapes.some((each) => isSame(each, shape)))
       .reduce<(typeof groups)[number] | undefined>(
         (best, each) => (best === undefined || each.members.length > best.members.length ? each : best),
         undefined,

@@ -22,6 +22,9 @@ export const IS_PROMPT = /[$#%>❯➜»λ]$/u
 
 export const HAS_SIGN = /[$#%>❯➜»λ]/u
 
+/** How the last command ended, in prompts of fish and others. */
+export const PROMPT_STATUS = /\s?\[(?:\d+|SIG[A-Z]+)(?:\|(?:\d+|SIG[A-Z]+))*\]/g
+
 /** What may precede an echo: typed blanks, or the prompt of a shell that prints the line again, which may stay where it was. */
 export const PROMPT = /^(?:.*[$#%>❯➜»λ])? *$/u
 

@@ -118,36 +118,31 @@ export async function buildReport(
   return { sections, droppedSections: log.droppedEntries, withoutEcho, hosts }
 }
 
+/** Programs that show text, page by page, and ask for no password. */
 const RUNS_PAGER =
-  /^(?:\S+=\S* +)*(?:less|more|most|man|git|info|journalctl|systemctl|zless|zmore)\b|\|\s*(?:less|more|most)\b/
-/** What `less` and its like show left of the cursor, besides the name of a file. */
-const PAGER = /^(?::|.*\(END\)|--More--.*|.*\blines \d+-\d+.*| ?Manual page .*)$/
+  /^(?:\S+=\S* +)*(?:less|more|most|man|info|zless|zmore|journalctl|git (?:-\S+ )*(?:log|diff|show|branch|tag|blame|reflog|help))\b|\|\s*(?:less|more|most)\b/
 
 /**
  * Keys that a pager of one host got are no password where shells of other hosts show them, and no host asks for one: what the pager
  * draws then is left out, as with full-screen programs.
  */
 function withoutPagers(entries: readonly SessionEntry[]): readonly SessionEntry[] {
-  const inPager = new Map<string, string>()
+  const inPager = new Set<string>()
   return entries.map((entry) => {
     if (entry.kind !== 'typed') return entry
     const parts = [...entry.parts]
     const lineOf = ({ typed }: HostPart) => typed.lines[0]
     const isPaged = ([host, part]: readonly [string, HostPart]): boolean => {
-      const shown = part.before.trim()
-      const command = inPager.get(host)
-      if (command === undefined || shown === '' || part.typed.asksSecret) return false
-      return lineOf(part)?.state === 'hidden' && (PAGER.test(shown) || command.endsWith(shown))
+      return inPager.has(host) && !part.typed.asksSecret && lineOf(part)?.state !== 'echoed'
     }
     const paged = parts.filter(isPaged)
-    const others = parts.filter(([, part]) => lineOf(part)?.state !== 'hidden')
-    for (const [host, part] of parts.filter((each) => !paged.includes(each))) {
-      const text = lineOf(part)?.text ?? ''
-      if (RUNS_PAGER.test(text)) inPager.set(host, text)
+    const others = parts.filter((each) => !paged.includes(each))
+    for (const [host, part] of others)
+      if (RUNS_PAGER.test(lineOf(part)?.text ?? '')) inPager.add(host)
       else inPager.delete(host)
-    }
+    const isHidden = others.some(([, part]) => lineOf(part)?.state === 'hidden')
     const isOpen = others.some(([, part]) => lineOf(part)?.state === 'echoed')
-    if (paged.length === 0 || !isOpen || paged.length + others.length < parts.length) return entry
+    if (paged.length === 0 || isHidden || !isOpen) return entry
     const inFullScreen = [...entry.inFullScreen, ...paged.map(([host]) => host)]
     return { ...entry, parts: new Map(others), inFullScreen }
   })

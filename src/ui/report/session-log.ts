@@ -1,6 +1,6 @@
 /** What was typed since the console started, into which hosts, and their output: bounded, in memory, and taken from echoes, never from keys. */
 
-import { asksSecret, asksSomething, HAS_SIGN, IS_PROMPT, SHORTEST_SECRET } from './asks-secret.ts'
+import { asksSecret, asksSomething, HAS_SIGN, IS_PROMPT, PROMPT_STATUS, SHORTEST_SECRET } from './asks-secret.ts'
 import type { Look } from './echo-screen.ts'
 import { EDITOR_STOPS, TypedLines } from './typed-line.ts'
 
@@ -236,8 +236,10 @@ const textsIn = (bytes: Buffer): readonly (readonly string[])[] =>
   bytes
     .toString()
     .split('\n')
-    .map((row) => row.split('\r').flatMap((text) => text.replace(CONTROLS, '').trim() || []))
+    .map((row) => row.split('\r').flatMap((text) => withoutStatus(text.replace(CONTROLS, '').trim()) || []))
     .filter((row) => row.length > 0)
+
+const withoutStatus = (text: string): string => text.replace(PROMPT_STATUS, '').trim() || text
 
 const END_OF_OUTPUT_BYTES = 2 * 1024
 /** What Ctrl-C shows, and how fish and zsh end a row of output without a line feed. */
