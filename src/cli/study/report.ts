@@ -60,7 +60,7 @@ export function studyLines(study: Study, queue: OpenQueue, nowMs: number): reado
     ['study', [`${name}, ${stateText(study)}`]],
     ['created', [`${age} ago by ${user}`]],
     searchesPart(spec),
-    ['method', explainStudy(study, countTrials(trials))],
+    ['method', explainStudy(study, countTrials(trials), trials)],
     ['trials', [trialsText(study, counts, running.length)]],
     [
       'trouble',

@@ -113,13 +113,18 @@ export function judgeTest({ kind, record, way }: KeptTest): readonly NetFinding[
     { from: first, to: second, rate: there },
     { from: second, to: first, rate: back },
   ].flatMap(({ from, to, rate }) => (rate === undefined ? [] : [{ from, to, outcome: { bitsPerSecond: rate } }]))
-  return [...interrupted(record), ...belowRate(links, udpRateOf(way)), ...asymmetry(first, second, there, back)]
+  // Its rates say nothing about the link.
+  const cut = interrupted(record)
+  if (cut.length > 0) return cut
+  return [...belowRate(links, udpRateOf(way)), ...asymmetry(first, second, there, back)]
 }
 
 /** A link that lost its host, or was busy. */
 function interrupted(record: PairRecord): readonly NetFinding[] {
   const { first, second, there, back } = record
-  const [idle, lost] = [Math.max(longestIdle(there), longestIdle(back)), lostPings(record)]
+  // What a host that was away has not reported is missing in one direction.
+  const missing = back.length === 0 ? 0 : Math.abs(there.length - back.length)
+  const [idle, lost] = [Math.max(longestIdle(there), longestIdle(back), missing), lostPings(record)]
   if (Math.max(idle, lost) < LEAST_INTERRUPTION) return []
   const words = [
     ...(idle > 0 ? [`no traffic for ${idle} s`] : []),
@@ -129,8 +134,8 @@ function interrupted(record: PairRecord): readonly NetFinding[] {
   return [{ gravity: 'risk', id: 'interrupted', hosts: [first, second], text }]
 }
 
-/** Seconds. */
-const LEAST_INTERRUPTION = 2
+/** Seconds; the directions do not end in the same one. */
+const LEAST_INTERRUPTION = 3
 
 function asymmetry(first: string, second: string, there: number | undefined, back: number | undefined) {
   if (there === undefined || back === undefined) return []
@@ -140,8 +145,9 @@ function asymmetry(first: string, second: string, there: number | undefined, bac
   return found === undefined ? [] : [found]
 }
 
-/** Compares medians: all rates, and times that are at least twice or half as long. */
+/** Compares medians: all rates, and times that are at least twice or half as long. Nothing of a link that was interrupted. */
 export function compareTests(test: KeptTest, earlier: KeptTest, nowMs: number): readonly NetFinding[] {
+  if ([test, earlier].some(({ kind, record }) => kind === 'pair' && interrupted(record).length > 0)) return []
   const old = new Map(seriesOf(earlier).map((series) => [series.name, series]))
   const changes = seriesOf(test).flatMap(({ name, unit, values, hosts }): Change[] => {
     const [now, was] = [median(values), median(old.get(name)?.values ?? [])]

@@ -16,7 +16,7 @@ const SHOWN_RUNGS = 4
 export function explainStudy(
   study: Pick<Study, 'spec' | 'state'>,
   counts: TrialCounts,
-  trials: readonly Trial[] = [],
+  trials: readonly Trial[],
 ): readonly string[] {
   const { spec, state } = study
   return [

@@ -107,8 +107,11 @@ async function measureWay(from: ReadyHost, to: ReadyHost, options: PairOptions, 
   const end = await server.ended
   const failure = signal.aborted ? undefined : failureOf(result, tool)
   if (failure === undefined) return
+  const isAway = result.outcome.kind === 'unreachable'
+  // No firewall, and no route that is missing.
+  if (count > 0) return fail(`it was cut off after ${count} s: ${failure.reason}`, isAway)
   const explained = explainFailure(failure, { from: from.name, to }, { port: server.port, tool, end })
-  fail(explained.reason, result.outcome.kind === 'unreachable')
+  fail(explained.reason, isAway)
 }
 
 /** Undefined: it went well. */

@@ -14,7 +14,7 @@ const state: StudyState = { kind: 'running', repeated: 0, replaced: 0 }
 const counts = { open: 4, done: 30, failed: 1, pruned: 1 }
 
 const explained = (changes: Partial<StudySpec>, own: Partial<StudyState> = {}, own2 = counts) =>
-  explainStudy({ spec: { ...spec, ...changes }, state: { ...state, ...own } }, own2)
+  explainStudy({ spec: { ...spec, ...changes }, state: { ...state, ...own } }, own2, [])
 
 describe('the words for a study', () => {
   it('say how far a grid is', () => {
