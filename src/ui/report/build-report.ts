@@ -93,14 +93,17 @@ export async function buildReport(
   const hidden = entries.flatMap((entry) =>
     entry.kind === 'typed' ? [...entry.parts.values()].flatMap(({ typed }) => typed.hidden) : [],
   )
-  const known = new Set([...hidden, ...log.otherSecrets()].filter((text) => text !== '' && !words.has(text)))
+  const refused = entries.flatMap(refusedLines)
+  const known = new Set(
+    [...hidden, ...refused, ...log.otherSecrets()].filter((text) => text !== '' && !words.has(text)),
+  )
   const edited = entries.flatMap((entry) => editedSecrets(entry, promptOf))
   const secrets = new Set([...known, ...edited, ...restsOfSecrets(entries, known)])
   const withoutEcho = hostsWithoutEcho(entries)
   const lines = passwordsAtShells(entries, secrets, withoutEcho)
   const pieces = lines.filter((text) => SHELL_JOINS.test(text)).flatMap(piecesOf)
   const hideWhole = hidingRows(pieces, hiding(secrets, wordsOf(lines)))
-  const passwords = [...log.otherSecrets(), ...passwordsOf(entries, secrets, withoutEcho)]
+  const passwords = [...log.otherSecrets(), ...refused, ...passwordsOf(entries, secrets, withoutEcho)]
   const parts = new WrittenSecrets([], passwords)
   const hide: Hide = (text) => parts.hide(hideWhole(text), HIDDEN)
   const written = new WrittenSecrets(secrets, passwords)
@@ -116,6 +119,18 @@ export async function buildReport(
   }
   const hosts = [...new Set(sections.flatMap((section) => section.hosts))]
   return { sections, droppedSections: log.droppedEntries, withoutEcho, hosts }
+}
+
+/** How shells and Python answer what is no command. */
+const REFUSED = /not found|[Uu]nknown command|no such |not defined|SyntaxError|syntax error|permission denied/i
+
+const isRefused = (part: HostPart): boolean => REFUSED.test(part.head.toString())
+
+/** The answer to a question that a full-screen program of one host may show in any way: the shells of other hosts know no such command. */
+function refusedLines(entry: SessionEntry): readonly string[] {
+  if (entry.kind !== 'typed' || entry.inFullScreen.length === 0) return []
+  const parts = [...entry.parts.values()]
+  return parts.some(isRefused) ? parts.flatMap(({ typed }) => typed.lines.map(({ text }) => text)) : []
 }
 
 /** Programs that show text, page by page, and ask for no password. */
@@ -142,7 +157,7 @@ function withoutPagers(entries: readonly SessionEntry[]): readonly SessionEntry[
       else inPager.delete(host)
     const isHidden = others.some(([, part]) => lineOf(part)?.state === 'hidden')
     const isOpen = others.some(([, part]) => lineOf(part)?.state === 'echoed')
-    if (paged.length === 0 || isHidden || !isOpen) return entry
+    if (paged.length === 0 || isHidden || !isOpen || others.some(([, part]) => isRefused(part))) return entry
     const inFullScreen = [...entry.inFullScreen, ...paged.map(([host]) => host)]
     return { ...entry, parts: new Map(others), inFullScreen }
   })

@@ -564,6 +564,20 @@ describe('keys that a program reads without Enter', () => {
     expect(markdown).not.toContain('not shown')
   })
 
+  it('may be a password if other shells do not know them', async () => {
+    const test = harness()
+    await test.prompts()
+    const { sessionLog } = test.console
+    sessionLog.noteTyped([{ hosts: ['m1'], bytes: Buffer.from('less x') }], 0)
+    await test.print('m1', 'less x')
+    sessionLog.noteTyped([{ hosts: ['m1'], bytes: Buffer.from('\r') }], 0)
+    await test.print('m1', '\r\n\x1b[?2004l\rtext\r\n:')
+    test.type('FzBGX31nLw\r')
+    for (const host of ['m2', 'm3'])
+      await test.print(host, `FzBGX31nLw\r\n\x1b[?2004l\r-bash: FzBGX31nLw: command not found\r\n\x1b[?2004h${host}# `)
+    expect((await test.report()).markdown).not.toContain('FzBGX31nLw')
+  })
+
   it('are a password if another host asks for one', async () => {
     const test = harness()
     await test.prompts()
@@ -1913,6 +1927,22 @@ it('hides what a silent program may have read after a question that ends like a 
     await print(host, `zebra88\r\n\x1b[?2004l\rzebra88: not found\r\n\x1b[?2004h${host}# `)
   const { markdown, html } = await report()
   expect(markdown + html).not.toContain('zebra88')
+})
+
+it.each([
+  ['FzBGX31nLwRBrX', '-bash: FzBGX31nLwRBrX: command not found'],
+  ['correct horse battery', 'fish: Unknown command: correct'],
+  ['hunter2', "NameError: name 'hunter2' is not defined"],
+])('has no line that one full-screen program got and other shells do not know: %s', async (password, answer) => {
+  const { prompts, report, type, print, run } = harness()
+  await prompts()
+  await print('m1', '\x1b[?1049h\x1b[H+-- Login to vault --+\r\n| ')
+  type(`${password}\r`)
+  for (const host of ['m2', 'm3']) await print(host, `${password}\r\n\x1b[?2004l\r${answer}\r\n\x1b[?2004h${host}# `)
+  await print('m1', '**\x1b[?1049l\x1b[?2004hm1# ')
+  await run('history', (host) => (host === 'm2' ? `  1  ${password}\r\n` : ''))
+  const { markdown, html } = await report()
+  for (const text of [markdown, html]) expect(text).not.toMatch(new RegExp(password.split(' ').join('|')))
 })
 
 it('names the host whose full-screen program got a line', async () => {
