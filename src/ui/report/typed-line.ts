@@ -89,6 +89,8 @@ type Paste = {
 const MOST_OUTPUT_BYTES = 16 * 1024
 const MOST_LINES = 200
 const MOST_COLUMNS = 4096
+/** Backspace, Ctrl-C, Ctrl-U, Ctrl-W */
+const ERASES: ReadonlySet<string> = new Set(['\x7f', '\b', '\x03', '\x15', '\x17'])
 const MOST_PIECES = 64
 const MOST_PLAIN_BYTES = 16
 /** An echo takes no longer; what appears after Enter then is not an echo, unless a line editor reads, whose host may have stalled. */
@@ -141,6 +143,7 @@ export class TypedLines {
   #enters = 0
   /** Esc was the last key. */
   #isEscaped = false
+  readonly #erased: string[] = []
   #isAfterEsc = false
   #isLate = false
   #isHidden = false
@@ -236,9 +239,10 @@ export class TypedLines {
   /** What was typed without echo, and what line editors of other hosts may make of it: after Esc, the first key is a command. */
   get hidden(): readonly string[] {
     const hidden = this.lines.filter(({ state }) => state === 'hidden')
-    return hidden.flatMap(({ text, shown, pieces, isEdited }) =>
+    const texts = hidden.flatMap(({ text, shown, pieces, isEdited }) =>
       isEdited ? [...new Set([text, text.slice(1), shown.trim(), ...pieces])] : [text],
     )
+    return this.#lines.some(isShown) ? texts : [...texts, ...this.#erased]
   }
 
   /** The lines that hold something, as they were entered. */
@@ -285,8 +289,16 @@ export class TypedLines {
     this.#examinedBytes = 0
   }
 
+  /** Typed at a question for a password by mistake. */
+  #noteErased(text: string): void {
+    const isKnown = this.#erased.some((each) => each.startsWith(text))
+    if (this.asksSecret && text.length >= SHORTEST_SECRET && !isKnown && this.#erased.length < MOST_PIECES)
+      this.#erased.push(text)
+  }
+
   #typeToken(token: string, nowMs: number, isPasted = false): void {
     const line = this.#lines.at(-1) as Line
+    if (ERASES.has(token)) this.#noteErased(line.text)
     if (!this.isEntered) for (const each of this.#lines) this.#judge(each)
     // Line editors print much for each key.
     if (!this.isEntered && isShown(line)) this.#examinedBytes = 0

@@ -1453,6 +1453,26 @@ it.each([
   else expect(markdown).toContain(part)
 })
 
+it.each([
+  ['Ctrl-U', '\x15'],
+  ['Backspace', '\x7f'.repeat(10)],
+  ['Ctrl-W', '\x17'],
+])('hides what was typed at a question and erased with %s, wherever a host prints it', async (_, erase) => {
+  for (const end of ['Right-pw77\r', '\x03']) {
+    const { prompts, report, type, print, run } = harness()
+    await prompts()
+    type('./login\r')
+    for (const host of ['m1', 'm3']) await print(host, './login\r\n\x1b[?2004l\rPassword: ')
+    await print('m2', './login\r\n\x1b[?2004l\r')
+    for (const key of ['JLGVt8NdRk', ...erase, end]) type(key)
+    for (const host of ['m1', 'm2', 'm3']) await print(host, `\r\n\x1b[?2004h${host}# `)
+    await run('show', (host) => (host === 'm2' ? 'JLGVt8NdRkURight-pw77\r\n' : ''))
+    const { markdown } = await report()
+    expect(markdown).not.toMatch(/JLGV|NdRk/)
+    if (end.length > 1) expect(markdown).not.toContain('Right')
+  }
+})
+
 it('hides nothing in what stands for hidden text', async () => {
   const { prompts, run, report, type, print } = harness()
   await prompts()
