@@ -186,11 +186,14 @@ function divergedHosts(hosts: readonly GuardedHost[], comparesTyped: boolean): D
     const shape = shapeOf(guarded, comparesTyped)
     return shape === undefined ? [] : [{ shape, name: guarded.host.host }]
   })
-  // A prompt without a directory says least: its host counts to the others where it can.
-  const says = ({ shape }: { readonly shape: Shape }): number => Number(shape.prompt?.home?.hasDirectory === false)
+  // A prompt without a directory, or of another shell than the first one, says least: its host counts to the others where it can.
+  const says = ({ shape: { prompt } }: { readonly shape: Shape }): number =>
+    Number(prompt?.home?.hasDirectory === false) + 2 * Number(prompt?.home?.isOfSameSign === false)
   for (const { shape, name } of shown.toSorted((one, other) => says(one) - says(other))) {
     const group = groups
-      .filter(({ shapes }) => shapes.every((known) => isAlike(known, shape)) || shapes.some((each) => isSame(each, shape)))
+      .filter(
+        ({ shapes }) => shapes.every((known) => isAlike(known, shape)) || shapes.some((each) => isSame(each, shape)),
+      )
       .reduce<(typeof groups)[number] | undefined>(
         (best, each) => (best === undefined || each.members.length > best.members.length ? each : best),
         undefined,

@@ -87,3 +87,10 @@ it.each(
     ['echo next', 'next'],
   ])
 })
+
+// `echo one`, Ctrl-C, Enter, `false`, Ctrl-C, `echo two`.
+it.each(
+  recorded<readonly string[]>('prompts-with-status'),
+)('a prompt that shows another exit status is no output: %s', async (_, steps) => {
+  expect(await reportOf(steps, 10_000)).toEqual([['echo one', 'one'], ['false'], ['echo two', 'two']])
+})

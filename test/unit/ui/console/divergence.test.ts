@@ -333,6 +333,28 @@ describe('among hosts with prompts of different kinds', () => {
     expect(header(harness)).not.toContain('differ')
   })
 
+  it('none differs after another shell is started on all', async () => {
+    const harness = await mixed()
+    await run(harness, 'cd ~/proj', at('~/proj'))
+    const started: Record<string, string> = { m1: '➜  proj ', m2: '(base) $ ' }
+    await run(harness, 'bash', (host) => `\x1b[?2004h${started[host] ?? `${host}:~/proj# `}`)
+    expect(header(harness)).not.toContain('differ')
+  })
+
+  it('none differs by the exit status in its prompt', async () => {
+    const own = (status: string) => (host: string) =>
+      host === 'm1' ? `\x1b[?2004h(base) ➜  ~ ${status}` : at('~')(host)
+    const harness = await atPrompts(undefined, own(''))
+    harness.type('abc')
+    await print(harness, () => 'abc')
+    harness.type('\x03')
+    await print(harness, (host) => `^C\r\n${own('[130] ')(host)}`)
+    expect(header(harness)).not.toContain('differ')
+    harness.type('ls')
+    await print(harness, () => 'ls')
+    expect(header(harness)).not.toContain('differ')
+  })
+
   it('none differs while a text of several lines is in the line editors', async () => {
     const harness = await mixed()
     for (const host of HOSTS) if (host === 'm3') await harness.print(host, '\x1b[?1h')
