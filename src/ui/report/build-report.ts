@@ -103,7 +103,11 @@ export async function buildReport(
   const lines = passwordsAtShells(entries, secrets, withoutEcho)
   const pieces = lines.filter((text) => SHELL_JOINS.test(text)).flatMap(piecesOf)
   const hideWhole = hidingRows(pieces, hiding(secrets, wordsOf(lines)))
-  const passwords = [...log.otherSecrets(), ...refused, ...passwordsOf(entries, secrets, withoutEcho)]
+  const passwords = [
+    ...log.otherSecrets(),
+    ...refused.filter((text) => !text.includes(' ')),
+    ...passwordsOf(entries, secrets, withoutEcho),
+  ]
   const parts = new WrittenSecrets([], passwords)
   const hide: Hide = (text) => parts.hide(hideWhole(text), HIDDEN)
   const written = new WrittenSecrets(secrets, passwords)
@@ -121,10 +125,20 @@ export async function buildReport(
   return { sections, droppedSections: log.droppedEntries, withoutEcho, hosts }
 }
 
-/** How shells and Python answer what is no command. */
-const REFUSED = /not found|[Uu]nknown command|no such |not defined|SyntaxError|syntax error|permission denied/i
+/** How shells and Python answer what is no command, and what they cannot read at all. */
+const REFUSED = /not found|unknown command|no such file|permission denied|is a directory|not defined/i
+const UNREADABLE = /syntax error|SyntaxError|event not found/
 
-const isRefused = (part: HostPart): boolean => REFUSED.test(part.head.toString())
+/** Not what a program says of what it was given: `ls: cannot access 'x': No such file or directory`. */
+function isRefused({ typed, head }: HostPart): boolean {
+  const [first = ''] = (typed.lines[0]?.text ?? '').split(SHELL_BREAKS).filter((word) => word !== '')
+  const own = new RegExp(`(?:^|[\\s'"/])${literalPattern(first)}(?:$|['":]|: )`)
+  return head
+    .toString()
+    .replace(/\r/g, '')
+    .split('\n')
+    .some((row) => UNREADABLE.test(row) || (REFUSED.test(row) && own.test(row.replace(/: cannot .*/, ' '))))
+}
 
 /** The answer to a question that a full-screen program of one host may show in any way: the shells of other hosts know no such command. */
 function refusedLines(entry: SessionEntry): readonly string[] {

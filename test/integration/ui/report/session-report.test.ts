@@ -1965,6 +1965,23 @@ it.each([
   for (const text of [markdown, html]) expect(text).not.toMatch(new RegExp(password.split(' ').join('|')))
 })
 
+it.each([
+  ['ls /nope', "ls: cannot access '/nope': No such file or directory"],
+  ['grep -c error log', '0\r\nerror: not found in 3 files'],
+  ['apt-cache show foo', 'N: Unable to locate package foo\r\nE: No packages found'],
+])('has a command that fails while one host has a full-screen program: %s', async (command, answer) => {
+  const { prompts, report, type, print, run } = harness()
+  await prompts()
+  await print('m1', '\x1b[?1049h\x1b[H~\r\n~\r\n')
+  type(`${command}\r`)
+  for (const host of ['m2', 'm3']) await print(host, `${command}\r\n\x1b[?2004l\r${answer}\r\n\x1b[?2004h${host}# `)
+  await print('m1', '\x1b[?1049l\x1b[?2004hm1# ')
+  await run('true', () => '')
+  const { markdown } = await report()
+  expect(titlesOf(markdown)?.[0]).toBe(`\` ${command} \``)
+  expect(markdown).not.toContain('not shown')
+})
+
 it('names the host whose full-screen program got a line', async () => {
   const { prompts, report, type, print, run } = harness()
   await prompts()
