@@ -4,7 +4,7 @@
  */
 import { type Clock, hasPassed, remainingMs } from '../../base/clock.ts'
 import type { Screen } from '../../terminal/headless-screen.ts'
-import { PROMPT_STATUS } from '../report/asks-secret.ts'
+import { HAS_SIGN, PROMPT_STATUS } from '../report/asks-secret.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
 import { type ConsoleState, type HostState, isLive, isTrouble } from '../state/console-state.ts'
 
@@ -39,7 +39,6 @@ type Prompt = {
 }
 
 const PROMPT = /^(.*?[#$%>❯»λ➜])(\s.*)$/u
-const SIGN = /[#$%>❯»λ➜]/u
 const QUESTION = /[:?)\]]\s?$/u
 const EDITOR_MODE = /^-- ([A-Z ]{4,20}) --/u
 const NAME = /[\p{L}\p{N}_.-]{2,}/gu
@@ -72,7 +71,7 @@ export function emptyPrompt(line: string): string | undefined {
 
 const NAMES_DIRECTORY = /[~/]/
 
-const signOf = (prompt: string): string | undefined => SIGN.exec(prompt)?.[0]
+const signOf = (prompt: string): string | undefined => HAS_SIGN.exec(prompt)?.[0]
 
 /** Of directories, their last names. */
 const wordsOfPrompt = (prompt: string): readonly string[] =>

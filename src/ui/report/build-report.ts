@@ -90,9 +90,7 @@ export async function buildReport(
 ): Promise<SessionReport> {
   const entries = withoutPagers(all)
   const words = wordsOfPrograms(entries, log.otherSecrets())
-  const hidden = entries.flatMap((entry) =>
-    entry.kind === 'typed' ? [...entry.parts.values()].flatMap(({ typed }) => typed.hidden) : [],
-  )
+  const hidden = partsOf(entries).flatMap(([, { typed }]) => typed.hidden)
   const refused = entries.flatMap(refusedLines)
   const known = new Set(
     [...hidden, ...refused, ...log.otherSecrets()].filter((text) => text !== '' && !words.has(text)),
@@ -161,9 +159,8 @@ function withoutPagers(entries: readonly SessionEntry[]): readonly SessionEntry[
     if (entry.kind !== 'typed') return entry
     const parts = [...entry.parts]
     const lineOf = ({ typed }: HostPart) => typed.lines[0]
-    const isPaged = ([host, part]: readonly [string, HostPart]): boolean => {
-      return inPager.has(host) && !part.typed.asksSecret && lineOf(part)?.state !== 'echoed'
-    }
+    const isPaged = ([host, part]: readonly [string, HostPart]): boolean =>
+      inPager.has(host) && !part.typed.asksSecret && lineOf(part)?.state !== 'echoed'
     const paged = parts.filter(isPaged)
     const others = parts.filter((each) => !paged.includes(each))
     for (const [host, part] of others)
@@ -177,8 +174,11 @@ function withoutPagers(entries: readonly SessionEntry[]): readonly SessionEntry[
   })
 }
 
+const partsOf = (entries: readonly SessionEntry[]): (readonly [string, HostPart])[] =>
+  entries.flatMap((entry) => (entry.kind === 'typed' ? [...entry.parts] : []))
+
 function hostsWithoutEcho(entries: readonly SessionEntry[]): readonly string[] {
-  const parts = entries.flatMap((entry) => (entry.kind === 'typed' ? [...entry.parts] : []))
+  const parts = partsOf(entries)
   const hostsWith = (state: TypedState) =>
     new Set(parts.flatMap(([host, { typed }]) => (typed.lines[0]?.state === state ? [host] : [])))
   const echoing = hostsWith('echoed')
@@ -278,12 +278,8 @@ const isSecret = (entry: TypedEntry, secrets: ReadonlySet<string>): boolean =>
 
 /** By line, the hosts that asked for it as a password. */
 function askersOf(entries: readonly SessionEntry[]): ReadonlyMap<string, readonly string[]> {
-  const asked = entries.flatMap((entry) =>
-    entry.kind === 'typed'
-      ? [...entry.parts].flatMap(([host, { typed }]) =>
-          typed.asksSecret ? typed.lines.map(({ text }) => ({ text, host })) : [],
-        )
-      : [],
+  const asked = partsOf(entries).flatMap(([host, { typed }]) =>
+    typed.asksSecret ? typed.lines.map(({ text }) => ({ text, host })) : [],
   )
   return new Map([...Map.groupBy(asked, ({ text }) => text)].map(([text, all]) => [text, all.map(({ host }) => host)]))
 }
@@ -294,16 +290,13 @@ function passwordsOf(
   secrets: ReadonlySet<string>,
   withoutEcho: readonly string[],
 ): readonly string[] {
-  return entries.flatMap((entry) => {
-    if (entry.kind !== 'typed') return []
-    return [...entry.parts].flatMap(([host, { typed }]) =>
-      typed.asksSecret || !withoutEcho.includes(host)
-        ? typed.lines.flatMap(({ text, state }) =>
-            state === 'hidden' && secrets.has(text) && (typed.asksSecret || !text.includes(' ')) ? [text] : [],
-          )
-        : [],
-    )
-  })
+  return partsOf(entries).flatMap(([host, { typed }]) =>
+    typed.asksSecret || !withoutEcho.includes(host)
+      ? typed.lines.flatMap(({ text, state }) =>
+          state === 'hidden' && secrets.has(text) && (typed.asksSecret || !text.includes(' ')) ? [text] : [],
+        )
+      : [],
+  )
 }
 
 /** Passwords that a shell took for a command. A host that never echoes anything does not count: all of its commands would be passwords. */
@@ -427,6 +420,7 @@ async function typedSection(
       part.promptRows,
       part.typed.isEntered,
       part.ahead.map(({ lines }) => lines),
+      part.cancelled,
       head.toString('latin1'),
       part.tail.toString('latin1'),
     ]

@@ -4,6 +4,7 @@
  * of a password are hidden as well: a pager that is still open takes its first keys and leaves the rest to a shell, and a program may
  * shorten what it repeats. Pure.
  */
+import { getOrMake } from '../../base/collections.ts'
 import { literalPattern } from '../../base/literal-pattern.ts'
 import { SHORTEST_SECRET } from './asks-secret.ts'
 
@@ -89,6 +90,8 @@ export class WrittenSecrets {
 
 /** Parts of passwords, of at least this many characters. */
 const LEAST_PART = 4
+/** For passwords that repeat themselves. */
+const MOST_PLACES = 8
 
 class Parts {
   readonly #passwords: readonly string[]
@@ -100,7 +103,8 @@ class Parts {
     for (const password of this.#passwords)
       for (let at = 0; at <= password.length - LEAST_PART; at += 1) {
         const start = password.slice(at, at + LEAST_PART)
-        this.#places.set(start, [...(this.#places.get(start) ?? []), { password, at }])
+        const places = getOrMake(this.#places, start, () => [])
+        if (places.length < MOST_PLACES) places.push({ password, at })
       }
   }
 
