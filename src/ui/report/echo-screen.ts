@@ -65,6 +65,8 @@ export class EchoScreen {
   #beginsLine: boolean
   /** Not after characters whose width is not known, nor after a sequence that may have moved the cursor. */
   #isColumnSure = true
+  /** The most columns by which the cursor may be further right than `#x`, because of characters whose width is not known. */
+  #mostBeyond = 0
   #isRowSure = true
   /** A mode or the like that is not modelled: nothing that is printed counts. */
   #isStrange: boolean
@@ -218,6 +220,7 @@ export class EchoScreen {
     if (this.#isStrange) return
     if (character > '~' && JOINS.test(character)) return this.#join(character)
     const width = character > '~' ? Math.max(1, textWidth(character)) : 1
+    if (!this.#isColumnSure && this.#isRowSure && this.#x + this.#mostBeyond + width > this.#columns) this.#lose()
     if (this.#x + width > this.#columns) {
       if (!this.#isColumnSure) this.#lose()
       const left = this.#rowAt(this.#y)
@@ -248,6 +251,7 @@ export class EchoScreen {
     else this.#loseLine()
     if (isJoined && ACCENT.test(character)) return
     this.#isColumnSure = false
+    this.#mostBeyond += 2
     // What is right of it may be overwritten.
     const [, last] = this.#lineAround(this.#y)
     for (let y = this.#y + 1; y <= last; y++) this.#rows.delete(y)
@@ -336,6 +340,7 @@ export class EchoScreen {
     this.#rows.clear()
     this.#start = 0
     this.#saved = undefined
+    this.#beginsLine = false
     this.#isColumnSure = false
     this.#isRowSure = false
   }
@@ -346,6 +351,7 @@ export class EchoScreen {
   }
 
   #loseLine(): void {
+    this.#beginsLine = false
     const [first, last] = this.#lineAround(this.#y)
     for (let y = first; y <= last; y++) this.#rows.delete(y)
   }
@@ -371,6 +377,7 @@ export class EchoScreen {
   #toColumn(x: number): void {
     if (!this.#isColumnSure) this.#loseLine()
     this.#isColumnSure = true
+    this.#mostBeyond = 0
     this.#x = Math.min(this.#columns - 1, x)
   }
 

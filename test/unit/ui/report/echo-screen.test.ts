@@ -94,8 +94,15 @@ it('never takes for text what the emulator does not show, also after its size ha
     }),
     {
       numRuns: randomRuns(2000),
-      // The same size, with the cursor behind the last column.
-      examples: [[['\r', 'aaa', 'aaaaaaaea', { columns: COLUMNS, rows: ROWS }, '語'], 0, 0]],
+      examples: [
+        // The same size, with the cursor behind the last column.
+        [['\r', 'aaa', 'aaaaaaaea', { columns: COLUMNS, rows: ROWS }, '語'], 0, 0],
+        // A sequence that is not modelled has moved the cursor to the last column, where a wide character wraps.
+        [[{ columns: 7, rows: 1 }, '\x1b[I', '語', '\x1b[G', 'a', { columns: 2, rows: 1 }, 'a'], 0, 0],
+        // After a flag, whose width is not known, the row may wrap, or be longer than what is known of it.
+        [['\x1b[11G', 'aaa', 'aaaaa', '語', '\x1b[B', '🇩🇪', 'aaa', '\x1b[3f', '語'], 1, 0],
+        [['🇩🇪', 'a', 'a', '\x1b[G', '語', { columns: 3, rows: 1 }, '語'], 0, 0],
+      ],
     },
   )
 })
