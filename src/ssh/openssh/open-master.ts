@@ -172,15 +172,24 @@ function wordsOf(lines: readonly string[]): readonly string[] {
 /** ssh's last lines at this level of messages. */
 const STATISTICS = /^(?:Transferred|Bytes per second): sent /
 
-/** Why a login that had succeeded has ended. `lines`: what ssh wrote since then. */
-export function lossFromOutput(lines: readonly string[], end: Parameters<PtyHandlers['onExit']>[0]): string {
+/**
+ * Why a login that had succeeded has ended. `lines`: what ssh wrote since then. A jump host whose ssh was ended before it could log why
+ * looks like a host that has closed the connection.
+ */
+export function lossFromOutput(
+  lines: readonly string[],
+  end: Parameters<PtyHandlers['onExit']>[0],
+  jump: readonly Endpoint[] = [],
+): string {
   if ('signal' in end) return `ssh was ended by ${end.signal}`
   const said = wordsOf(lines).filter((line) => !STATISTICS.test(line))
   if (said.length === 0) return `ssh ended with exit code ${end.code}`
   const isProxyGone = said.at(-1)?.includes('UNKNOWN port 65535')
-  return isProxyGone
-    ? 'its jump host or proxy command closed the connection'
-    : failureFromOutput(said, 'authentication').reason
+  if (isProxyGone) return 'its jump host or proxy command closed the connection'
+  const { reason } = failureFromOutput(said, 'authentication')
+  if (jump.length === 0 || !/ closed by remote host$/.test(reason)) return reason
+  const names = jump.map(({ host }) => printable(host)).join(', ')
+  return `${reason}, or by ${jump.length === 1 ? 'its jump host' : 'one of its jump hosts'} (${names})`
 }
 
 function sentence(line: string): string {
@@ -331,7 +340,7 @@ export function openMaster(endpoint: Endpoint, context: ConnectContext, options:
             const trouble = troubleOfJump(endpoint, logs)
             goneReason =
               trouble === undefined
-                ? lossFromOutput(lines, end)
+                ? lossFromOutput(lines, end, endpoint.jump)
                 : `jump host ${printable(trouble.jumpHost.host)}: ${trouble.failure.reason}`
             for (const callback of goneCallbacks.splice(0)) callback(goneReason)
           },

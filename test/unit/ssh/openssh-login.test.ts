@@ -215,6 +215,10 @@ describe('a login that has ended', () => {
     expect(lossFromOutput([debug, 'Connection closed by UNKNOWN port 65535'], { code: 255 })).toBe(
       'its jump host or proxy command closed the connection',
     )
+    const jump = [endpointOf('a'), endpointOf('b')]
+    expect(lossFromOutput([closed], { code: 255 }, jump)).toBe(
+      'Connection to m1 closed by remote host, or by one of its jump hosts (a, b)',
+    )
     expect(lossFromOutput([debug], { signal: 'SIGKILL' })).toBe('ssh was ended by SIGKILL')
     expect(lossFromOutput([debug, ...statistics], { code: 255 })).toBe('ssh ended with exit code 255')
   })
