@@ -81,7 +81,7 @@ export class ConsoleStudies {
   }
 
   #countsOf(id: number): StudyLine['counts'] {
-    return { open: 0, done: 0, failed: 0, pruned: 0, ...Object.fromEntries(this.#store.studies.counts(id)) }
+    return { ...countTrials([]), ...Object.fromEntries(this.#store.studies.counts(id)) }
   }
 }
 

@@ -45,7 +45,7 @@ const trial = {
   'devices?': list(count),
   'started?': time,
   'ended?': time,
-  'reason?': about('Why it failed or was pruned.', text),
+  'reason?': about('Why it failed, was cancelled or pruned.', text),
   'member?': count,
   'parent?': count,
   'parentStep?': number,

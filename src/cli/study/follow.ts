@@ -15,7 +15,7 @@ type EndedTrial = Trial & { readonly end: TrialEnd }
 
 const hasEnded = (trial: Trial): trial is EndedTrial => trial.end !== undefined
 
-/** Resolves with the study when it has ended and none of its trials is left, with how many have failed. */
+/** Resolves with the study when it has ended and none of its trials is left, with how many have failed or were cancelled. */
 export async function followStudy(
   id: number,
   queue: OpenQueue,
@@ -70,5 +70,6 @@ export async function followStudy(
   stdout.write(
     json ? jsonLine(wholeJson(study, queue), context) : `\n${lines.map((line) => `${printable(line)}\n`).join('')}`,
   )
-  return { failed: store.studies.counts(id).get('failed') ?? 0 }
+  const ended = store.studies.counts(id)
+  return { failed: (ended.get('failed') ?? 0) + (ended.get('cancelled') ?? 0) }
 }

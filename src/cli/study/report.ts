@@ -13,7 +13,14 @@ import { explainStudy } from '../../scheduler/study/explain.ts'
 import { bestTrials, countTrials } from '../../scheduler/study/front.ts'
 import { importanceOf } from '../../scheduler/study/importance.ts'
 import { shownSpec } from '../../scheduler/study/source.ts'
-import { type Study, type StudySpec, spaceOf, type Trial, type TrialEnd } from '../../scheduler/study/study.ts'
+import {
+  ENDED_KINDS,
+  type Study,
+  type StudySpec,
+  spaceOf,
+  type Trial,
+  type TrialEnd,
+} from '../../scheduler/study/study.ts'
 import { domainText, handLine, mostTrials, pointText, valuesTextOf } from '../../scheduler/study/study-text.ts'
 import { type OpenQueue, undrivenWords } from '../job/open-queue.ts'
 import { whyWaiting } from '../job/why-waiting.ts'
@@ -21,7 +28,7 @@ import { whyWaiting } from '../job/why-waiting.ts'
 export type KindCounts = ReadonlyMap<string, number>
 
 export const endedOf = (counts: KindCounts): number =>
-  ['done', 'failed', 'pruned'].reduce((sum, kind) => sum + (counts.get(kind) ?? 0), 0)
+  ENDED_KINDS.reduce((sum, kind) => sum + (counts.get(kind) ?? 0), 0)
 
 /** A trial as a row: what it has printed until now, and what its job does. */
 export type TrialRow = {
@@ -47,8 +54,6 @@ export function studyLines(study: Study, queue: OpenQueue, nowMs: number): reado
   const open = studies.open(id)
   const job = studies.jobOf(study)
   const [running = [], waiting = []] = [true, false].map((isWanted) => open.filter((one) => isAtWork(one) === isWanted))
-  const failed = trials.filter(({ end }) => end?.kind === 'failed')
-  const pruned = trials.filter(({ end }) => end?.kind === 'pruned')
   const [objective] = spec.metrics
   const importance = objective && importanceOf(spaceOf(spec), trials, objective)
   const width = widthOf(spaceOf(spec).parameters)
@@ -74,8 +79,16 @@ export function studyLines(study: Study, queue: OpenQueue, nowMs: number): reado
       'waiting',
       first === undefined ? [] : [`${counted(waiting.length, 'trial')}${why.length > 0 ? `: ${why.join(' ')}` : ''}`],
     ],
-    ['pruned', some(pruned.toReversed().map(reasonText), 3)],
-    ['failed', some(failed.toReversed().map(reasonText), 3)],
+    ...(['pruned', 'failed', 'cancelled'] as const).map((kind): readonly [string, readonly string[]] => [
+      kind,
+      some(
+        trials
+          .filter(({ end }) => end?.kind === kind)
+          .toReversed()
+          .map(reasonText),
+        3,
+      ),
+    ]),
   ])
 }
 
@@ -106,9 +119,7 @@ const some = (lines: readonly string[], most = MOST_SHOWN): readonly string[] =>
 function trialsText(study: Study, counts: KindCounts, running: number): string {
   const ended = endedOf(counts)
   const most = mostTrials(study)
-  const kinds = ['done', 'pruned', 'failed'].flatMap((kind) =>
-    counts.has(kind) ? [`${counts.get(kind)} ${kind}`] : [],
-  )
+  const kinds = ENDED_KINDS.flatMap((kind) => (counts.has(kind) ? [`${counts.get(kind)} ${kind}`] : []))
   const open = (counts.get('open') ?? 0) - running
   const now = [...(running > 0 ? [`${running} running`] : []), ...(open > 0 ? [`${open} waiting`] : [])]
   const all = [...(ended > 0 ? kinds : []), ...now]

@@ -56,11 +56,11 @@ Examples:
         study.spec.method,
         progressText(study, endedOf(counts)),
         best?.end === undefined ? '-' : valuesTextOf(best.end.values, study.spec.metrics),
-        ...['failed', 'pruned', 'open'].map((kind) => String(counts.get(kind) ?? '')),
+        ...['failed', 'cancelled', 'pruned', 'open'].map((kind) => String(counts.get(kind) ?? '')),
         ageOf(study.createdMs, nowMs),
         study.state.trouble ?? study.state.reason ?? '',
       ])
-    const header = ['STUDY', 'STATE', 'METHOD', 'TRIALS', 'BEST', 'FAILED', 'PRUNED', 'OPEN', 'AGE', 'WHY']
+    const header = ['STUDY', 'STATE', 'METHOD', 'TRIALS', 'BEST', 'FAILED', 'CANCELLED', 'PRUNED', 'OPEN', 'AGE', 'WHY']
     context.stdout.write(formatTable(header, cells, context.stdout))
     if (damage !== undefined) throw damage
     if (rows.length === 0) context.stdout.write('no studies. Create one with muster study create, or muster sweep.\n')
@@ -77,7 +77,7 @@ type ResultsOptions = GlobalOptions & {
   readonly limit: number
 }
 
-const STATES = ['done', 'running', 'queued', 'open', 'failed', 'pruned'] as const
+const STATES = ['done', 'running', 'queued', 'open', 'failed', 'cancelled', 'pruned'] as const
 
 export const results: VerbCode = {
   define: (command) =>

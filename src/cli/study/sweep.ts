@@ -52,7 +52,7 @@ Examples:
 Runs every combination once, like muster job submit --grid, and collects results: a sweep is a study whose method is grid, so
 muster study show, results, plot, stop and more work with it. Its name is that of the program unless --name is given.
 
-Exit codes with --wait: 0 all trials are done, 1 a trial failed.
+Exit codes with --wait: 0 all trials are done, 1 a trial failed or was cancelled.
 `,
   async run(words: readonly string[], options: SweepOptions, context: CliContext) {
     using queue = await openQueue(options, context)

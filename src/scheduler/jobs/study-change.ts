@@ -1,7 +1,9 @@
 /** How users stop a study and continue it. */
+
 import { counted } from '../../base/counted.ts'
 import { MusterError } from '../../base/errors.ts'
 import type { Study } from '../study/study.ts'
+import { isWithoutResult } from '../study/study.ts'
 import { mostTrials } from '../study/study-text.ts'
 import { isFinal } from './job.ts'
 import type { JobStore } from './store.ts'
@@ -66,7 +68,7 @@ export function continueStudy(
     const most = mostTrials({ spec, state: next })
     const stopped = studies.trials(id).flatMap(({ job, end, stopping }) => {
       // The scheduler may not have noticed yet that it was stopped.
-      const isStopped = end === undefined ? stopping === undefined : end.kind === 'failed'
+      const isStopped = end === undefined ? stopping === undefined : isWithoutResult(end)
       const own = job === undefined || !isStopped ? undefined : store.get(job)
       return own?.state.kind === 'cancelled' ? [own.id] : []
     })

@@ -12,6 +12,7 @@ import { askNext, METHODS, untriedNear } from '../study/ask.ts'
 import { pruneReason } from '../study/prune.ts'
 import { canonicalPoint, type Point, pointKey, type Space, sizeOf } from '../study/space.ts'
 import {
+  isWithoutResult,
   type Study,
   type StudySpec,
   type StudyState,
@@ -221,7 +222,7 @@ export class StudyPass implements Disposable {
   #settle(study: Study, trial: Trial, end: TrialEnd): void {
     this.#options.store.studies.settle(study.id, trial, end)
     this.#means.delete(study.id)
-    if (end.kind === 'failed') this.#steps.get(study.id)?.delete(trial.number)
+    if (isWithoutResult(end)) this.#steps.get(study.id)?.delete(trial.number)
     // A short trial may have ended before it was read for the first time; the others are compared with it.
     else if (stepMetricOf(study.spec) !== undefined) this.#noteStep(study, trial, end.values)
     this.#samplers.get(study.id)?.tell({ ...trial, end })
@@ -368,7 +369,7 @@ export class StudyPass implements Disposable {
   #knownValues({ id, spec }: Study, point: Point): readonly number[] | undefined {
     const { studies } = this.#options.store
     const end = studies.ofPoint(id, point)?.end
-    if (end?.kind === 'failed') return undefined
+    if (isWithoutResult(end)) return undefined
     const values = spec.metrics.map(({ name }) => metricNumber(end?.values[name]))
     if (end !== undefined && values.every((value) => value !== undefined)) return values
     if (!this.#means.has(id)) this.#means.set(id, studies.means(id, spec.metrics))
@@ -414,7 +415,8 @@ function endOf({ spec }: Study, { trial, job, isRead, values }: OpenTrial, nowMs
   // A member that saves and ends well when it is stopped was stopped all the same.
   const isPruned = trial.stopping !== undefined && (state.kind !== 'done' || trial.member !== undefined)
   if (isPruned) return { kind: 'pruned', ...own, ...defined({ reason: trial.stopping }) }
-  if (state.kind !== 'done') return { kind: 'failed', ...own, reason: reason ?? state.kind }
+  if (state.kind !== 'done')
+    return { kind: state.kind === 'cancelled' ? 'cancelled' : 'failed', ...own, reason: reason ?? state.kind }
   const missing = spec.metrics.find(({ name }) => metricNumber(values[name]) === undefined)
   if (missing === undefined) return { kind: 'done', ...own }
   const last = values[missing.name]

@@ -185,7 +185,7 @@ export class StudyRows extends StorePart {
     return Number(row?.count ?? 0)
   }
 
-  /** How many at the end, by number, have failed without a gap. `from`: earlier ones do not count. */
+  /** How many at the end, by number, have failed without one that gave a result; cancelled ones do not count. `from`: earlier ones do not count. */
   failuresInARow(study: number, from = 0): number {
     const last = this.file.one(
       "SELECT max(number) AS last FROM trial WHERE study = ? AND kind IN ('done', 'pruned')",
@@ -307,11 +307,11 @@ export class StudyRows extends StorePart {
     this.file.run('INSERT OR REPLACE INTO trial_step VALUES (?, ?, ?, ?)', study, number, step, value)
   }
 
-  /** Of trials that did not fail, or `isWhole` of all, by their numbers, in the order of steps. */
+  /** Of trials that neither failed nor were cancelled, or `isWhole` of all, by their numbers, in the order of steps. */
   steps(study: number, isWhole = false): ReadonlyMap<number, readonly TrialStep[]> {
     const rows = this.file.all(
       `SELECT number, step, value FROM trial_step JOIN trial USING (study, number)
-        WHERE study = ? AND (kind <> 'failed' OR ?) ORDER BY number, step LIMIT ?`,
+        WHERE study = ? AND (kind NOT IN ('failed', 'cancelled') OR ?) ORDER BY number, step LIMIT ?`,
       study,
       isWhole ? 1 : 0,
       MOST_STEPS,

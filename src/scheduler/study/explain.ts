@@ -1,8 +1,10 @@
 /** What a study is doing now, and why, in a few sentences for people. Pure. */
+
 import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import { type Metric, metricNumber } from '../jobs/metric.ts'
 import type { TrialCounts } from './front.ts'
+import { endedTrials } from './front.ts'
 import { DEFAULT_FACTOR } from './prune.ts'
 import { shownUrl } from './source.ts'
 import { sizeOf } from './space.ts'
@@ -47,7 +49,7 @@ const onHost = (host: string | undefined) => (host === undefined ? '' : ` on ${h
 
 function explainMethod(spec: StudySpec, counts: TrialCounts): string {
   const size = sizeOf(spaceOf(spec)) * spec.repeat
-  const tried = counts.open + counts.done + counts.failed + counts.pruned
+  const tried = counts.open + endedTrials(counts)
   const many = Number.isFinite(size) ? `${tried} of ${size} combinations tried` : `${counted(tried, 'trial')} so far`
   const repeats = spec.repeat > 1 ? `, each ${spec.repeat} times` : ''
   switch (spec.method) {
@@ -149,8 +151,9 @@ function explainPruning(rule: PruneSpec, metric: Metric | undefined, pruned: num
 function explainState({ spec, state }: Pick<Study, 'spec' | 'state'>, counts: TrialCounts): string {
   const reason = state.reason === undefined ? '' : `: ${state.reason}`
   if (state.kind === 'stopped') return `It was ${state.reason ?? 'stopped'}.`
-  const failed = counts.failed === 0 ? '' : `; ${counts.failed} failed`
-  if (state.kind === 'done') return `It is done${reason}${failed}.`
+  const without = (['failed', 'cancelled'] as const).filter((kind) => counts[kind] > 0)
+  const others = without.length === 0 ? '' : `; ${without.map((kind) => `${counts[kind]} ${kind}`).join(', ')}`
+  if (state.kind === 'done') return `It is done${reason}${others}.`
   if (spec.pbt !== undefined && state.trouble !== undefined) return `${state.trouble}.`
   if (state.trouble !== undefined) return `It has no next point yet: ${state.trouble}`.replace(/\.?$/, '.')
   const open = counts.open === 1 ? '1 trial is open' : `${counts.open} trials are open`

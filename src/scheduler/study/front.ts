@@ -1,17 +1,14 @@
 /** Which trials of a study are the best: by one metric, or by several of which none can be better without another worse. Pure. */
 import { lowerBound } from '../../base/collections.ts'
 import { type Metric, metricNumber } from '../jobs/metric.ts'
-import type { Trial } from './study.ts'
+import { ENDED_KINDS, type Trial, type TrialKind } from './study.ts'
 
-export type TrialCounts = {
-  readonly open: number
-  readonly done: number
-  readonly failed: number
-  readonly pruned: number
-}
+export type TrialCounts = Readonly<Record<TrialKind, number>>
+
+export const endedTrials = (counts: TrialCounts): number => ENDED_KINDS.reduce((sum, kind) => sum + counts[kind], 0)
 
 export function countTrials(trials: readonly Trial[]): TrialCounts {
-  const counts = { open: 0, done: 0, failed: 0, pruned: 0 }
+  const counts = { open: 0, done: 0, failed: 0, cancelled: 0, pruned: 0 }
   for (const { end } of trials) counts[end?.kind ?? 'open']++
   return counts
 }
@@ -128,11 +125,11 @@ function beats(one: readonly number[], other: readonly number[]): boolean {
   return isBetter
 }
 
-const KIND_ORDER = { done: 0, pruned: 1, failed: 2, open: 3 } as const
+const KIND_ORDER = { done: 0, pruned: 1, failed: 2, cancelled: 3, open: 4 } as const
 
 /**
- * All trials: the best ones, then the others by the first metric, then the done ones without a number, and the pruned, failed and
- * open ones by number.
+ * All trials: the best ones, then the others by the first metric, then the done ones without a number, and the pruned, failed,
+ * cancelled and open ones by number.
  */
 export function rankTrials(trials: readonly Trial[], metrics: readonly Metric[]): readonly Trial[] {
   const best = bestTrials(trials, metrics)

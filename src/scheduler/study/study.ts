@@ -167,13 +167,16 @@ export type Study = {
 }
 
 /** `open`: it waits or runs, and its job tells which. */
-export type TrialKind = 'open' | 'done' | 'failed' | 'pruned'
+export type TrialKind = 'open' | TrialEnd['kind']
+
+/** `pruned`: stopped by its study; `cancelled`: by a person. */
+export const ENDED_KINDS = ['done', 'pruned', 'failed', 'cancelled'] as const
 
 export type TrialEnd = {
-  readonly kind: Exclude<TrialKind, 'open'>
+  readonly kind: (typeof ENDED_KINDS)[number]
   /** By name, as printed. */
   readonly values: MetricValues
-  /** Why it failed or was pruned. */
+  /** Why it failed, was pruned or cancelled. */
   readonly reason?: string
   readonly host?: string
   readonly devices?: readonly number[]
@@ -211,6 +214,10 @@ export type TrialAsker = {
   readonly isKept?: boolean
   readonly untilMs?: number
 }
+
+/** What it printed is no result. */
+export const isWithoutResult = (end: TrialEnd | undefined): boolean =>
+  end?.kind === 'failed' || end?.kind === 'cancelled'
 
 /** A value that a trial printed while it ran. */
 export type TrialStep = { readonly step: number; readonly value: number }

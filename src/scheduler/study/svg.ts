@@ -67,7 +67,7 @@ export function studySvg(
   const counts = countTrials(trials)
   const plots = studyPlots(study, trials, metric)
   const sentences = [
-    `${counts.done} done, ${counts.pruned} pruned, ${counts.failed} failed, ${counts.open} open`,
+    `${counts.done} done, ${counts.pruned} pruned, ${counts.failed} failed, ${counts.cancelled === 0 ? '' : `${counts.cancelled} cancelled, `}${counts.open} open`,
     ...(metric === undefined ? [] : [describeBest(study, trials, metric)]),
     ...explainStudy(study, counts, trials),
   ].flatMap(wrapped)

@@ -45,7 +45,7 @@ const changes = (action: JobAction): Test => {
   const canChange = onLine((line) =>
     line.study === undefined || action === 'hold' || action === 'release'
       ? countOf(line, CHANGED_KINDS[action]) > 0
-      : action === 'retry' && line.study.counts.failed > 0,
+      : action === 'retry' && line.study.counts.failed + line.study.counts.cancelled > 0,
   )
   const canChangeMember: Test = ({ queue: { details } }) =>
     details !== undefined && CHANGED_KINDS[action].includes(details.job.state.kind)
@@ -160,7 +160,13 @@ export const jobsKeys = keyTable<ConsoleState>()(
   ],
   ['next-plots', 'Right l Tab', 'plots', 'Study: show the next plots beside the trials.', inStudy],
   ['plots-before', 'Left Shift-Tab', '', 'Study: show the previous plots.', inStudy],
-  ['trial-filter', 'f', 'states', 'Study: show all trials, or only open, done, failed or pruned ones.', inStudy],
+  [
+    'trial-filter',
+    'f',
+    'states',
+    'Study: show all trials, or only open, done, pruned, failed or cancelled ones.',
+    inStudy,
+  ],
   ['metric', 'v', 'next metric', 'Study with several metrics: plot the next one.', hasMoreMetrics],
   [
     'stop-study',

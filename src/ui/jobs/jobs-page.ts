@@ -7,6 +7,7 @@ import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { ClusterAction, ClusterJobDetails } from '../../scheduler/jobs/engine.ts'
 import { CHANGED_KINDS } from '../../scheduler/jobs/job.ts'
+import { isWithoutResult } from '../../scheduler/study/study.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
 import { confirmDialog, noAnswer } from '../dialogs/text-dialog.ts'
@@ -798,10 +799,10 @@ export class JobsPage implements Page {
     this.#clusters.readAgain()
   }
 
-  /** The jobs of trials that failed: those of pruned ones were stopped for good. */
+  /** The jobs of trials that failed or were cancelled: those of pruned ones were stopped for good. */
   async #failedOf(study: number): Promise<ReadonlySet<number>> {
     const { trials = [] } = (await this.#jobs.study(study)) ?? {}
-    return new Set(trials.flatMap(({ job, end }) => (job !== undefined && end?.kind === 'failed' ? [job] : [])))
+    return new Set(trials.flatMap(({ job, end }) => (job !== undefined && isWithoutResult(end) ? [job] : [])))
   }
 
   async #change(changes: QueueChanges, action: JobAction, ids: readonly number[]): Promise<void> {

@@ -10,7 +10,7 @@ import type { OpenTrial } from '../../scheduler/jobs/study-rows.ts'
 import { descentLines } from '../../scheduler/study/descent.ts'
 import { explainStudy } from '../../scheduler/study/explain.ts'
 import { formatValue } from '../../scheduler/study/format-value.ts'
-import { bestTrials, metricValue, rankTrials } from '../../scheduler/study/front.ts'
+import { bestTrials, endedTrials, metricValue, rankTrials } from '../../scheduler/study/front.ts'
 import { type Plot, type StudyPlots, studyPlots } from '../../scheduler/study/plots.ts'
 import { spaceOf, type Trial } from '../../scheduler/study/study.ts'
 import { mostTrials, pointText, progressText, valuesTextOf } from '../../scheduler/study/study-text.ts'
@@ -29,7 +29,7 @@ export function studyProgress(
   columns: number,
   theme: Theme,
 ): readonly Span[] {
-  const ended = counts.done + counts.failed + counts.pruned
+  const ended = endedTrials(counts)
   const most = mostTrials(study)
   const whole = Math.max(1, most ?? ended + counts.open)
   const full = Math.min(BAR_CELLS, Math.floor((ended / whole) * BAR_CELLS))
@@ -99,10 +99,10 @@ const MOST_BEST = 3
 export function studyTitle(reading: StudyReading, view: StudyView, theme: Theme): Row {
   const { study, counts } = reading
   const muted = mutedStyle(theme)
-  const others = (['open', 'failed', 'pruned'] as const).flatMap((kind) =>
+  const others = (['open', 'failed', 'cancelled', 'pruned'] as const).flatMap((kind) =>
     counts[kind] > 0 ? [`${counts[kind]} ${kind}`] : [],
   )
-  const ended = counts.done + counts.failed + counts.pruned
+  const ended = endedTrials(counts)
   const state = study.state.kind === 'running' ? '' : ` ${study.state.kind}`
   return [
     { text: ` ${printable(study.spec.method)}  `, style: muted },

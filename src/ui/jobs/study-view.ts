@@ -1,7 +1,9 @@
 /** What the queue tells of studies for the Jobs tab, and which part of one is shown. */
+
 import type { OpenTrial } from '../../scheduler/jobs/study-rows.ts'
 import type { TrialCounts } from '../../scheduler/study/front.ts'
 import type { Study, Trial } from '../../scheduler/study/study.ts'
+import { ENDED_KINDS } from '../../scheduler/study/study.ts'
 
 /** A study in the list. */
 export type StudyLine = {
@@ -20,7 +22,7 @@ export type StudyReading = {
   readonly open: readonly OpenTrial[]
 }
 
-export const TRIAL_FILTERS = ['all', 'open', 'done', 'failed', 'pruned'] as const
+export const TRIAL_FILTERS = ['all', 'open', ...ENDED_KINDS] as const
 
 /** The study that is shown instead of the list. */
 export type StudyView = {

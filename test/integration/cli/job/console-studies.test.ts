@@ -62,7 +62,7 @@ describe('studies in the console', () => {
     expect(studies.study(id)).toBe(before)
     driver.studies.settle(id, first, { kind: 'done', values: { loss: '0.5' }, endedMs: 5 })
     const after = studies.study(id)
-    expect(after?.counts).toEqual({ open: 1, done: 1, failed: 0, pruned: 0 })
+    expect(after?.counts).toEqual({ open: 1, done: 1, failed: 0, cancelled: 0, pruned: 0 })
     expect(after?.trials[0]?.end?.values).toEqual({ loss: '0.5' })
     expect(after?.trials[1]).toBe(before?.trials[1])
     driver.studies.settle(id, second, { kind: 'done', values: { loss: '0.25' }, endedMs: 6 })

@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { isFinal } from '../../../../src/scheduler/jobs/job.ts'
 import type { OpenSampler } from '../../../../src/scheduler/jobs/study-pass.ts'
 import type { NewStudy } from '../../../../src/scheduler/jobs/study-rows.ts'
+import { explainStudy } from '../../../../src/scheduler/study/explain.ts'
+import { countTrials } from '../../../../src/scheduler/study/front.ts'
 import type { StudySpec } from '../../../../src/scheduler/study/study.ts'
 import { QueueWorld, worldSpec } from '../../../support/queue-world.ts'
 import { seededRandom } from '../../../support/seeded-random.ts'
@@ -186,6 +188,24 @@ describe('a study', () => {
       Array.from({ length: 3 }, () => 'no acc=NUMBER found in its output'),
     )
     expect(world.store.studies.get(id)?.state).toMatchObject({ kind: 'done', reason: 'the last 3 trials failed' })
+  })
+
+  it('does not count trials whose jobs a person cancelled as failed', () => {
+    using world = new QueueWorld(HOSTS, false)
+    const id = world.store.studies.create(study({ failures: 2, atOnce: 1 }, { trials: 5 }), world.nowMs)
+    let cancelled = 0
+    runAll(world, id, () => {
+      const [job] = world.store.active()
+      if (job === undefined || cancelled >= 4) return
+      cancelled += 1
+      world.store.applyAll([{ id: job.id, event: { kind: 'stop', reason: 'cancelled' } }], world.nowMs)
+    })
+    const { studies } = world.store
+    expect(studies.trials(id).map(({ end }) => end?.kind)).toEqual([...Array(4).fill('cancelled'), 'done'])
+    expect(studies.get(id)?.state).toMatchObject({ kind: 'done', reason: '5 trials' })
+    expect(explainStudy(studies.get(id)!, countTrials(studies.trials(id)), []).at(-1)).toBe(
+      'It is done: 5 trials; 4 cancelled.',
+    )
   })
 
   it('says of a trial whose last value is no number what it is', () => {

@@ -11,7 +11,7 @@ const spec: StudySpec = {
   failures: 5,
 }
 const state: StudyState = { kind: 'running', repeated: 0, replaced: 0 }
-const counts = { open: 4, done: 30, failed: 1, pruned: 1 }
+const counts = { open: 4, done: 30, failed: 1, cancelled: 0, pruned: 1 }
 
 const explained = (changes: Partial<StudySpec>, own: Partial<StudyState> = {}, own2 = counts) =>
   explainStudy({ spec: { ...spec, ...changes }, state: { ...state, ...own } }, own2, [])
@@ -30,7 +30,7 @@ describe('the words for a study', () => {
 
   it('say what TPE does before and after its random trials', () => {
     const place = { host: 'm1', setUp: '', options: {} }
-    expect(explained({ method: 'tpe', sampler: place }, {}, { open: 4, done: 6, failed: 0, pruned: 1 })[1]).toBe(
+    expect(explained({ method: 'tpe', sampler: place }, {}, { open: 4, done: 6, failed: 0, cancelled: 0, pruned: 1 })[1]).toBe(
       'TPE on m1: its first 10 trials are random, and 7 of them have ended; then it models which values good trials have more often than the others, and suggests those.',
     )
     expect(explained({ method: 'tpe', sampler: place, parameters: ['lr=log:1e-5:1e-1'] })[1]).toBe(

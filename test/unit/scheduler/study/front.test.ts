@@ -87,7 +87,7 @@ describe('the best trials', () => {
   })
 
   it('are counted', () => {
-    expect(countTrials(trials)).toEqual({ open: 1, done: 5, failed: 1, pruned: 1 })
+    expect(countTrials(trials)).toEqual({ open: 1, done: 5, failed: 1, cancelled: 0, pruned: 1 })
     expect(metricValue(trialOf(0, { loss: '-inf' }), LOSS)).toBe(Number.NEGATIVE_INFINITY)
     expect(metricValue(trialOf(0, { loss: 'x' }), LOSS)).toBeUndefined()
   })
