@@ -149,6 +149,18 @@ function refusedLines(entry: SessionEntry): readonly string[] {
 const RUNS_PAGER =
   /^(?:\S+=\S* +)*(?:less|more|most|man|info|zless|zmore|journalctl|git (?:-\S+ )*(?:log|diff|show|branch|tag|blame|reflog|help))\b|\|\s*(?:less|more|most)\b/
 
+/** What less and its like send while they run: no question for a password does. */
+const KEYPAD_STARTS = '\x1b[?1h'
+const KEYPAD_ENDS = '\x1b[?1l'
+
+/** Undefined: nothing is known of it. A line editor may use the keypad, too, until Enter. */
+function showsPager({ head, tail }: HostPart): boolean | undefined {
+  const bytes = Buffer.concat([head, tail])
+  const ends = Math.max(bytes.lastIndexOf(KEYPAD_ENDS), bytes.lastIndexOf(EDITOR_STARTS))
+  const starts = bytes.lastIndexOf(KEYPAD_STARTS)
+  return starts === ends ? undefined : starts > ends
+}
+
 /**
  * Keys that a pager of one host got are no password where shells of other hosts show them, and no host asks for one: what the pager
  * draws then is left out, as with full-screen programs.
@@ -163,9 +175,11 @@ function withoutPagers(entries: readonly SessionEntry[]): readonly SessionEntry[
       inPager.has(host) && !part.typed.asksSecret && lineOf(part)?.state !== 'echoed'
     const paged = parts.filter(isPaged)
     const others = parts.filter((each) => !paged.includes(each))
+    // Also where a script or an alias has started it.
     for (const [host, part] of others)
-      if (RUNS_PAGER.test(lineOf(part)?.text ?? '')) inPager.add(host)
+      if (RUNS_PAGER.test(lineOf(part)?.text ?? '') || showsPager(part) === true) inPager.add(host)
       else inPager.delete(host)
+    for (const [host, part] of paged) if (showsPager(part) === false) inPager.delete(host)
     const isHidden = others.some(([, part]) => lineOf(part)?.state === 'hidden')
     const isOpen = others.some(([, part]) => lineOf(part)?.state === 'echoed')
     if (paged.length === 0 || isHidden || !isOpen || others.some(([, part]) => isRefused(part))) return entry

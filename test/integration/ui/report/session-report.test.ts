@@ -535,11 +535,29 @@ describe('keys that a program reads without Enter', () => {
     expect((await test.report()).markdown).not.toMatch(/Moon|erty|k7/)
   })
 
+  it('are a password once the pager of a script is over', async () => {
+    const test = harness()
+    const { sessionLog } = test.console
+    await test.prompts()
+    sessionLog.noteTyped([{ hosts: ['m1'], bytes: Buffer.from('./install\r') }], 0)
+    await test.print('m1', `./install\r\n\x1b[?2004l\r\x1b[?1h\x1b=text\r\n:`)
+    const answers = (host: string, line: string) => `${line}\r\n\x1b[?2004l\r ok\r\n\x1b[?2004h${host}# `
+    for (const line of ['uptime', 'echo Moon-k7']) {
+      test.type(`${line}\r`)
+      for (const host of ['m2', 'm3']) await test.print(host, answers(host, line))
+      await test.print('m1', line === 'uptime' ? '\r\x1b[K\x1b[?1l\x1b>' : '\r\n')
+    }
+    const { markdown } = await test.report()
+    expect(markdown).toContain('uptime')
+    expect(markdown).not.toContain('Moon')
+  })
+
   it.each([
     ['git log', ':'],
     ['LESS=RX less /etc/hosts', '\x1b[7mhosts\x1b[27m'],
     ['dmesg | less', '\x1b[7m(END)\x1b[27m'],
-  ])('are no password where other hosts show them at their prompts: %s', async (command, shown) => {
+    ['./show-log', '\x1b[7m(END)\x1b[27m', '\x1b[?1h\x1b='],
+  ])('are no password where other hosts show them at their prompts: %s %j', async (command, shown, starts = '') => {
     const test = harness()
     const { sessionLog } = test.console
     await test.prompts()
@@ -547,7 +565,7 @@ describe('keys that a program reads without Enter', () => {
     sessionLog.noteTyped([{ hosts: ['m1'], bytes: Buffer.from(command) }], 0)
     await test.print('m1', command)
     sessionLog.noteTyped([{ hosts: ['m1'], bytes: Buffer.from('\r') }], 0)
-    await test.print('m1', `\r\n\x1b[?2004l\rtext\r\n${shown}`)
+    await test.print('m1', `\r\n\x1b[?2004l\r${starts}text\r\n${shown}`)
     for (const line of ['uptime', 'date +%Y']) {
       test.type(`${line}\r`)
       for (const host of ['m2', 'm3']) await test.print(host, `${line}\r\n\x1b[?2004l\r ok\r\n\x1b[?2004h${host}# `)
