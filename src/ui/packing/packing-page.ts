@@ -252,15 +252,15 @@ export class PackingPage implements Page {
   }
 
   #nextList(): void {
-    const { packingList, status, trouble } = this.#context.state.queue
+    const { packingList, trouble } = this.#context.state.queue
     const places = [undefined, ...LISTS.filter((list) => list in this.#scene.lists)]
     if (places.length === 1)
       this.#context.notice(
         trouble !== undefined
           ? 'there are no lists while the queue cannot be read'
-          : status?.active.length === 0
-            ? 'no job runs or waits, so there are no lists'
-            : 'the lists need a larger window',
+          : this.#scene.hasJobs
+            ? 'the lists need a larger window'
+            : 'no job runs or waits here, so there are no lists',
       )
     this.#watch.set({ packingList: places[(places.indexOf(packingList) + 1) % places.length] })
   }

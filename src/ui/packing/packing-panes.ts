@@ -59,6 +59,8 @@ export type PackingScene = {
   readonly waitingPlace: { readonly offset: number; readonly rows: number }
   /** The lists that can be shown, and the last offset of each one that is. */
   readonly lists: Readonly<Partial<Record<PackingList, number>>>
+  /** Jobs run or wait on what is shown. */
+  readonly hasJobs: boolean
 }
 
 /** `from`: its first row; `to`: the row behind its last one. */
@@ -76,7 +78,7 @@ export function drawPacking(input: PackingInput): PackingScene {
   const { rect, theme, shown = [{ kind: 'queue' }] } = input
   const groups = shown.map((one) => groupOf(one, input))
   const [only] = groups
-  const nothing = { area: rect, offset: 0, lastOffset: 0, jobs: [], ...NO_WAITING, lists: {} }
+  const nothing = { area: rect, offset: 0, lastOffset: 0, jobs: [], ...NO_WAITING, lists: {}, hasJobs: false }
   const title =
     groups.length === 1 && only !== undefined && shown[0]?.kind !== 'queue' ? `packing of ${only.title}` : 'packing'
   if (groups.length === 1 && only?.trouble !== undefined) {
@@ -229,6 +231,7 @@ export function drawPacking(input: PackingInput): PackingScene {
       ...(allWaiting.length > 0 && parts.chosen ? { waiting: lastOffsetOf(waitingRows.length, waitingRect) } : {}),
       ...(cards.length > 0 && (parts.chosen || parts.jobs) ? { jobs: lastOffsetOf(jobs.length, parts.jobs, 1) } : {}),
     },
+    hasJobs: allWaiting.length > 0 || cards.length > 0,
   }
 }
 

@@ -229,7 +229,7 @@ describe('the list of jobs', () => {
     harness.clock.advance(1000)
     await settle()
     harness.type('\t')
-    expect(harness.console.state.notice?.text).toBe('no job runs or waits, so there are no lists')
+    expect(harness.console.state.notice?.text).toBe('no job runs or waits here, so there are no lists')
     expect(harness.console.state.queue.packingList).toBeUndefined()
   })
 
@@ -810,6 +810,17 @@ describe('the current placement', () => {
     expect(new Set([other, own, 'G', ''])).toHaveLength(4)
     harness.type('\r')
     expect([harness.console.state.tab, harness.console.state.queue.spec]).toEqual(['jobs', 7])
+  })
+
+  it('has no lists of the own hosts where only an engine has jobs, whatever the size', async () => {
+    const { harness, queue } = await open(240, 67, [new FakeCluster('@slurm')])
+    queue.next = statusOf(hostSpecs(3, 2), [jobOf(1, runningOn('@slurm'), { engine: 'slurm' })])
+    harness.clock.advance(1000)
+    await settle()
+    harness.type('y')
+    expect(screen(harness)).toContain('[own hosts]')
+    harness.type('\t')
+    expect(harness.console.state.notice?.text).toBe('no job runs or waits here, so there are no lists')
   })
 
   it('opens the job of a block of an engine, and says which block has none', async () => {
