@@ -1,7 +1,7 @@
 /** A study from now until its end: a line for each trial that ends, and on a terminal its state below them. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { printable } from '../../base/printable.ts'
-import { bestSoFar } from '../../scheduler/study/front.ts'
+import { improvingTrials } from '../../scheduler/study/front.ts'
 import type { Study, Trial, TrialEnd } from '../../scheduler/study/study.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import type { OpenQueue } from '../job/open-queue.ts'
@@ -48,15 +48,14 @@ export async function followStudy(
       const ended = trials.filter(hasEnded).filter(({ number }) => !told.has(number))
       for (const { number } of ended) told.add(number)
       const [objective] = spec.metrics
-      const best = objective && bestSoFar(trials, objective).at(-1)?.best
+      const improving = objective && improvingTrials(trials, objective)
       if (!isFirst || isFromStart)
         for (const trial of ended.sort((one, other) => one.end.endedMs - other.end.endedMs)) {
           const { kind, values } = trial.end
-          const isBest = kind === 'done' && best !== undefined && Number(values[objective?.name ?? '']) === best
           screen.out(
             json
               ? jsonLine(trialJson(study, { trial, state: kind, values }), context)
-              : `${printable(`${endText(trial, spec.metrics)}${isBest ? ' (best so far)' : ''}`)}\n`,
+              : `${printable(`${endText(trial, spec.metrics)}${improving?.has(trial.number) ? ' (best so far)' : ''}`)}\n`,
           )
         }
     }

@@ -168,3 +168,9 @@ export function bestSoFar(trials: readonly Trial[], metric: Metric): readonly Be
       return { trial, value, best }
     })
 }
+
+/** Numbers of the trials that were better than all that had ended before; one that is as good is none. */
+export function improvingTrials(trials: readonly Trial[], metric: Metric): ReadonlySet<number> {
+  const steps = bestSoFar(trials, metric)
+  return new Set(steps.filter(({ best }, at) => best !== steps[at - 1]?.best).map(({ trial }) => trial.number))
+}

@@ -30,7 +30,9 @@ describe('the words for a study', () => {
 
   it('say what TPE does before and after its random trials', () => {
     const place = { host: 'm1', setUp: '', options: {} }
-    expect(explained({ method: 'tpe', sampler: place }, {}, { open: 4, done: 6, failed: 0, cancelled: 0, pruned: 1 })[1]).toBe(
+    expect(
+      explained({ method: 'tpe', sampler: place }, {}, { open: 4, done: 6, failed: 0, cancelled: 0, pruned: 1 })[1],
+    ).toBe(
       'TPE on m1: its first 10 trials are random, and 7 of them have ended; then it models which values good trials have more often than the others, and suggests those.',
     )
     expect(explained({ method: 'tpe', sampler: place, parameters: ['lr=log:1e-5:1e-1'] })[1]).toBe(

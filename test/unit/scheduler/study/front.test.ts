@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { bestSoFar, bestTrials, countTrials, metricValue, rankTrials } from '../../../../src/scheduler/study/front.ts'
+import {
+  bestSoFar,
+  bestTrials,
+  countTrials,
+  improvingTrials,
+  metricValue,
+  rankTrials,
+} from '../../../../src/scheduler/study/front.ts'
 import { trialOf } from './some-trials.ts'
 
 const LOSS = { name: 'loss' }
@@ -35,6 +42,16 @@ describe('the best trials', () => {
     expect(numbers(rankTrials(trials, [LOSS, ACCURACY]))).toEqual([3, 0, 5, 2, 7, 1, 6, 4])
     expect(numbers(rankTrials(trials, [LOSS]))).toEqual([3, 5, 0, 2, 7, 1, 6, 4])
     expect(numbers(rankTrials(trials, []))).toEqual([0, 2, 3, 5, 7, 1, 6, 4])
+  })
+
+  it('are the best so far only where they are better than all before', () => {
+    const losses = ['0.5', '0.6', '0.5', 'nan', '0.2', '0.2']
+    expect([
+      ...improvingTrials(
+        losses.map((loss, number) => trialOf(number, { loss })),
+        LOSS,
+      ),
+    ]).toEqual([0, 4])
   })
 
   it('keep trials that are equal in all metrics', () => {
