@@ -82,11 +82,13 @@ class Watched implements Disposable {
   readonly #clock: Clock
   readonly #samples: Sample[] = []
   readonly #script: RepeatedScript
+  readonly #sinceMs: number
   #trouble: string | undefined
 
   constructor(host: string, { port, clock, onSample, onTrouble }: WatchOptions) {
     this.#host = host
     this.#clock = clock
+    this.#sinceMs = clock.now()
     this.#script = new RepeatedScript({
       host,
       script: WATCH_SCRIPT,
@@ -123,8 +125,7 @@ class Watched implements Disposable {
   }
 
   get #silence(): string | undefined {
-    const last = this.#samples.at(-1)
-    const silentMs = last === undefined ? 0 : this.#clock.now() - last.atMs
+    const silentMs = this.#clock.now() - (this.#samples.at(-1)?.atMs ?? this.#sinceMs)
     return silentMs > SILENT_MS ? `no data for ${ageText(silentMs)}` : undefined
   }
 

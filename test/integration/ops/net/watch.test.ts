@@ -315,9 +315,12 @@ describe('watching', () => {
       onSample() {},
       onTrouble() {},
     })
-    clock.advance(60_000)
+    clock.advance(10_000)
     expect(watch.hosts[0]?.trouble).toBeUndefined()
+    clock.advance(1_000)
+    expect(watch.hosts[0]?.trouble).toBe('no data for 11 s')
     started[0]?.onText(second(1) + second(2))
+    expect(watch.hosts[0]?.trouble).toBeUndefined()
     clock.advance(10_000)
     expect(watch.hosts[0]?.trouble).toBeUndefined()
     clock.advance(2_000)
