@@ -1,0 +1,398 @@
+/** What the report of a session hides: passwords, wherever a host prints them, and as little else as it can. */
+import { describe, expect, it } from 'vitest'
+import { Questions } from '../../../../src/ui/console/dialogs.ts'
+import { harness, titlesOf } from './report-harness.ts'
+
+it('never has what was typed without echo, even where another host shows it', async () => {
+  const { prompts, run, report, type, print } = harness()
+  await prompts()
+  await run('whoami', () => 'me\r\n')
+  type('sudo -k true\r')
+  for (const host of ['m1', 'm2']) await print(host, 'sudo -k true\r\n[sudo] password for me: ')
+  // m3 does not ask: the password lands at its prompt.
+  await print('m3', 'sudo -k true\r\n\x1b[?2004hm3# ')
+  type('hunter2-secret\r')
+  for (const host of ['m1', 'm2']) await print(host, `\r\n\x1b[?2004h${host}# `)
+  await print('m3', 'hunter2-secret\r\nbash: hunter2-secret: command not found\r\n\x1b[?2004hm3# ')
+  await run('history', () => '  1  whoami\r\n  2  hunter2-secret\r\n')
+  const { markdown, html } = await report()
+  expect(markdown + html).not.toContain('hunter2')
+  expect(markdown).toContain('typed without echo')
+  expect(markdown).toContain('**m3 (1)**\n\n```\n[output not shown: ')
+  expect(markdown).toContain('2  [not shown: typed without echo]')
+  expect(markdown).toContain('` whoami `')
+})
+
+it.each<[string, string, (key: string) => string]>([
+  ['concealed, after a prompt with a letter of another script', 'P\u0430ssword: \x1b[8m', (key) => key],
+  ['concealed, after a prompt that ends with a concealed dot', 'Password:\x1b[8m.', (key) => key],
+  ['concealed, at a prompt of unknown words', 'Losung: \x1b[8m', (key) => key],
+  ['black on black, after a black sign', 'Password: \x1b[30;40m#', (key) => key],
+  ['black on a dark terminal', 'Password: \x1b[30m#', (key) => `\x1b[30m${key}`],
+  [
+    'after the cursor is restored with a concealed pen',
+    'Say it: \x1b[8m\x1b7\x1b[m',
+    (key) => `\x1b8${key}\x1b7\x1b[m`,
+  ],
+])('never has a password whose echo nobody can see: %s', async (_, prompt, echo) => {
+  const { prompts, run, report, type, print } = harness()
+  await prompts()
+  await run('whoami', () => 'me\r\n')
+  type('login\r')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, `login\r\n\x1b[?2004l\r${prompt}`)
+  for (const key of 'hunter2') {
+    type(key)
+    for (const host of ['m1', 'm2', 'm3']) await print(host, echo(key))
+  }
+  type('\r')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, `\r\n\x1b[m\x1b[?2004h${host}# `)
+  await run('history', () => '  1  whoami\r\n')
+  const { markdown, html } = await report()
+  expect(markdown + html).not.toContain('hunter2')
+  expect(titlesOf(markdown)).toEqual(['` whoami `', '` login `', 'typed without echo', '` history `'])
+})
+
+it.each([
+  ['the first part, in a shell of another host', 'BzqkLvJ', /Bzqk|kLvJ/],
+  ['the first part and more', 'BzqkLvJxyz', /Bzqk|kLvJ/],
+])('has no part of a password of which another host got %s', async (_, own, secret) => {
+  const { console, prompts, report, type, print, run } = harness()
+  await prompts()
+  type('./login\r')
+  await print('m1', './login\r\n\x1b[?2004l\rPassword: ')
+  for (const host of ['m2', 'm3']) await print(host, `./login\r\n\x1b[?2004l\r\x1b[?2004h${host}# `)
+  const typed = (hosts: readonly string[], text: string) =>
+    console.sessionLog.noteTyped([{ hosts, bytes: Buffer.from(text) }], 0)
+  typed(['m1', 'm2'], 'BzqkLvJ')
+  await print('m2', 'BzqkLvJ')
+  typed(['m2'], own.slice(7))
+  await print('m2', own.slice(7))
+  typed(['m2'], '\r')
+  await print('m2', `\r\n\x1b[?2004l\r-bash: ${own}: command not found\r\n\x1b[?2004hm2# `)
+  typed(['m1'], 'wgXhF\r')
+  await print('m1', '\r\nwelcome\r\n\x1b[?2004hm1# ')
+  await run('true', () => '')
+  const { markdown, html } = await report()
+  expect(markdown).toContain('welcome')
+  expect(markdown + html).not.toMatch(secret)
+})
+
+it.each([
+  'HqzWkvXjBnP',
+  'zWkvXj',
+  'vqzWkvXjBnPd',
+  'aqzWkb\r\nbXjBnc',
+  'Hqz',
+])('has no part of a password that a program prints: %s', async (part) => {
+  const { prompts, report, type, print } = harness()
+  await prompts()
+  type('./login\r')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, './login\r\n\x1b[?2004l\rPassword: ')
+  type('HqzWkvXjBnPd\r')
+  for (const host of ['m1', 'm3']) await print(host, `\r\nwelcome\r\n\x1b[?2004h${host}# `)
+  await print('m2', `\r\n${part}\r\n\x1b[?2004hm2# `)
+  const { markdown, html } = await report()
+  expect(markdown).toContain('welcome')
+  // Three characters are not told from other text.
+  if (part.length > 3) expect(markdown + html).not.toMatch(/qzWk|zWkv|XjBn/)
+  else expect(markdown).toContain(part)
+})
+
+it.each([
+  ['Ctrl-U', '\x15'],
+  ['Backspace', '\x7f'.repeat(10)],
+  ['Ctrl-W', '\x17'],
+])('hides what was typed at a question and erased with %s, wherever a host prints it', async (_, erase) => {
+  for (const end of ['Right-pw77\r', '\x03']) {
+    const { prompts, report, type, print, run } = harness()
+    await prompts()
+    type('./login\r')
+    for (const host of ['m1', 'm3']) await print(host, './login\r\n\x1b[?2004l\rPassword: ')
+    await print('m2', './login\r\n\x1b[?2004l\r')
+    for (const key of ['JLGVt8NdRk', ...erase, end]) type(key)
+    for (const host of ['m1', 'm2', 'm3']) await print(host, `\r\n\x1b[?2004h${host}# `)
+    await run('show', (host) => (host === 'm2' ? 'JLGVt8NdRkURight-pw77\r\n' : ''))
+    const { markdown } = await report()
+    expect(markdown).not.toMatch(/JLGV|NdRk/)
+    if (end.length > 1) expect(markdown).not.toContain('Right')
+  }
+})
+
+it('hides nothing in what stands for hidden text', async () => {
+  const { prompts, run, report, type, print } = harness()
+  await prompts()
+  for (const password of ['typed-in-vain-1', 'typed', 'echo']) {
+    type('sudo true\r')
+    for (const host of ['m1', 'm2', 'm3']) await print(host, 'sudo true\r\n[sudo] password for me: ')
+    type(`${password}\r`)
+    for (const host of ['m1', 'm2', 'm3']) await print(host, `\r\n\x1b[?2004h${host}# `)
+  }
+  await run('history', () => ' 1 typed-in-vain-1 echo\r\n')
+  const { markdown } = await report()
+  expect(markdown).toContain(' 1 [not shown: typed without echo] [not shown: typed without echo]\n')
+})
+
+it.each([
+  ['Zx9!topSecret', 'bash: !topSecret: event not found'],
+  ['Hunter2;Spring24x', 'bash: Hunter2: command not found\r\nbash: Spring24x: command not found'],
+  ['Corr3ct&H0rseX', '[1] 4711\r\nbash: H0rseX: command not found'],
+  ['Abc1(defGhi', "bash: syntax error near unexpected token `defGhi'"],
+])('has no part of a password that a shell took for a line: %s', async (password, answer) => {
+  const { prompts, run, report, type, print } = harness()
+  await prompts()
+  type('sudo true\r')
+  for (const host of ['m1', 'm2']) await print(host, 'sudo true\r\n[sudo] password for me: ')
+  await print('m3', 'sudo true\r\n\x1b[?2004hm3# ')
+  type(`${password}\r`)
+  for (const host of ['m1', 'm2']) await print(host, `\r\n\x1b[?2004h${host}# `)
+  await print('m3', `${password}\r\n\x1b[?2004l\r${answer}\r\n\x1b[?2004hm3# `)
+  // The shell names its job, and its history has the line.
+  await run('true', () => `[1]+  Exit 127                ${password.split(/[!;&(]/)[1]}\r\n${answer}\r\n`)
+  const { markdown, html } = await report()
+  expect(markdown + html).not.toMatch(/topSecret|Hunter2|Spring24|Corr3ct|H0rse|Abc1|defGhi/)
+  expect(markdown).toContain('Exit 127')
+})
+
+it('hides what a silent program on one host may have read without echo, although the others show it', async () => {
+  const { prompts, report, type, print } = harness()
+  await prompts()
+  type('run it\r')
+  for (const host of ['m1', 'm2']) await print(host, `run it\r\n\x1b[?2004l\r\x1b[?2004h${host}# `)
+  await print('m3', 'run it\r\n\x1b[?2004l\r')
+  type('hunter22\r')
+  for (const host of ['m1', 'm2'])
+    await print(host, `hunter22\r\n\x1b[?2004l\rhunter22: not found\r\n\x1b[?2004h${host}# `)
+  const { markdown, html } = await report()
+  expect(markdown).toContain('` run it `')
+  expect(markdown + html).not.toContain('hunter22')
+  expect(markdown).toContain('not shown: m3 did not echo it')
+})
+
+it('hides the hidden answer to a question of a server, which any host may print', async () => {
+  const { prompts, run, report, type, console, clock } = harness()
+  await prompts()
+  const questions = new Questions()
+  questions.bind(console, () => {})
+  const prompt = [
+    { text: 'Password:', isEchoed: false },
+    { text: 'Name:', isEchoed: true },
+  ]
+  const words = { kind: 'keyboard-interactive', title: 'Login', instruction: '', isRetry: false } as const
+  const answered = questions.ask({ ...words, hosts: ['m1'], prompts: prompt }, new AbortController().signal)
+  await new Promise((resolve) => setImmediate(resolve))
+  clock.advance(1000)
+  type('Quokka77\r')
+  type('ada-name\r')
+  expect((await answered)?.map((secret) => secret.reveal())).toEqual(['Quokka77', 'ada-name'])
+  await run('last', () => 'got Quokka77 of ada-name\r\n')
+  const { markdown, html } = await report()
+  expect(markdown).toContain('got [not shown: typed without echo] of ada-name')
+  expect(markdown + html).not.toContain('Quokka77')
+})
+
+it.each([
+  ["Q='Aa<b>&\"c'\\''9x'", 'set of a shell'],
+  ["Q='Aa<b>&\"c'\"'\"'9x'", 'set of dash'],
+  ['declare -- Q="Aa<b>&\\"c\'9x"', 'declare'],
+  ['Aa\\<b\\>\\&\\"c\\\'9x', 'printf %q'],
+  ['{"q":"Aa<b>&\\"c\'9x"}', 'JSON'],
+  ['<i>Aa&lt;b&gt;&amp;"c\'9x</i>', 'HTML'],
+  ["?q=Aa%3Cb%3E%26%22c'9x", 'a URL'],
+])('hides a password as programs write it: %s (%s)', async (row) => {
+  const { prompts, report, type, print, run } = harness()
+  await prompts()
+  type('read -s Q\r')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, 'read -s Q\r\n\x1b[?2004l\r')
+  type(`Aa<b>&"c'9x\r`)
+  for (const host of ['m1', 'm2', 'm3']) await print(host, `\r\n\x1b[?2004h${host}# `)
+  await run('show it', () => `${row}\r\n`)
+  const { markdown } = await report()
+  expect(markdown).toContain('show it')
+  expect(markdown).not.toMatch(/Aa|9x/)
+})
+
+describe('a password that shells took for a line', () => {
+  const others = ['m2', 'm3']
+  /** m1 reads the password without echo, the others at their prompts. They print `answer` then, and `later` after the next line. */
+  const reportAfter = async (password: string, answer: string, next: string, later: string) => {
+    const { prompts, run, report, type, print } = harness()
+    await prompts()
+    type('login\r')
+    await print('m1', 'login\r\n\x1b[?2004l\rPassword: ')
+    for (const host of others) await print(host, `login\r\n\x1b[?2004l\r\x1b[?2004h${host}# `)
+    type(`${password}\r`)
+    await print('m1', '\r\n\x1b[?2004hm1# ')
+    for (const host of others) await print(host, `${password}\r\n\x1b[?2004l\r${answer}`)
+    type(`${next}\r`)
+    await print('m1', `${next}\r\n\x1b[?2004l\r\x1b[?2004hm1# `)
+    for (const host of others) await print(host, `${next}\r\n\x1b[?2004l\r${later}\x1b[?2004h${host}# `)
+    await run('uname', () => 'Linux\r\n')
+    const { markdown, html } = await report()
+    expect(markdown).toContain('Linux')
+    return markdown + html
+  }
+
+  it.each([
+    ["don'tTell9", '\x1b[?2004h> ', "'", "-bash: $'dontTell9\\n': command not found\r\n", /Tell9/],
+    ["correct'horse", '\x1b[?2004h> ', "'", "-bash: $'correcthorse\\n': command not found\r\n", /correct|horse/],
+    ['Zx9hunter2\\', '\x1b[?2004h> ', 'uptime', '-bash: Zx9hunter2uptime: command not found\r\n', /hunter/],
+    ['Kx7!!Qz8mmm', '\x1b[?2004hm2# ', 'history', '    6  Kx7loginQz8mmm\r\n', /Kx7|Qz8/],
+    ['Se9cret!1Wor7dy', '\x1b[?2004hm2# ', 'history', '    6  Se9cretloginWor7dy\r\n', /Se9|Wor7/],
+    ['my $$Secr3t', '\x1b[?2004hm2# ', 'history', '    6  my 4711Secr3t\r\n', /Secr3t/],
+  ])('is hidden with each row that has a part of it: %s', async (password, answer, next, later, secret) => {
+    expect(await reportAfter(password, answer, next, later)).not.toMatch(secret)
+  })
+
+  it('is hidden as line editors changed it, and in the pieces that were typed', async () => {
+    const { prompts, run, report, type, print } = harness()
+    await prompts()
+    type('login\r')
+    await print('m1', 'login\r\n\x1b[?2004l\rPassword: ')
+    for (const host of others) await print(host, `login\r\n\x1b[?2004l\r\x1b[?2004h${host}# `)
+    for (const [key, shown] of [
+      ['olden-Secret7', 'olden-Secret7'],
+      ['\x1b[H', '\b'.repeat(13)],
+      ['G', '\x1b[1@G'],
+      ['\x1b[F', '\x1b[13C'],
+      ['x', 'x'],
+      ['\r', '\r\n\x1b[?2004l\rnot found\r\n'],
+    ] as const) {
+      type(key)
+      for (const host of others) await print(host, shown)
+    }
+    await print('m1', '\r\n\x1b[?2004hm1# ')
+    for (const host of others) await print(host, `\x1b[?2004h${host}# `)
+    await run('history', (host) => (host === 'm1' ? 'olden-Secret7^[[HG^[[Fx\r\n' : '  2  Golden-Secret7x\r\n'))
+    const { markdown, html } = await report()
+    expect(markdown).toContain('  2  [not shown: typed without echo]')
+    expect(markdown + html).not.toMatch(/olden|Secret7/)
+  })
+
+  it('does not hide rows that have plain words of a line of several words', async () => {
+    const text = await reportAfter('check "$HOME" now', '\x1b[?2004hm2# ', 'ls', 'checksums\r\n')
+    expect(text).toContain('checksums')
+  })
+})
+
+it('hides what a silent program may have read after a question that ends like a prompt', async () => {
+  const { prompts, run, report, type, print } = harness()
+  await prompts()
+  await run('true', () => '')
+  type('unseal\r')
+  await print('m1', 'unseal\r\n\x1b[?2004l\runseal key 1> ')
+  for (const host of ['m2', 'm3']) await print(host, `unseal\r\n\x1b[?2004l\r\x1b[?2004h${host}# `)
+  type('zebra88\r')
+  for (const host of ['m2', 'm3'])
+    await print(host, `zebra88\r\n\x1b[?2004l\rzebra88: not found\r\n\x1b[?2004h${host}# `)
+  const { markdown, html } = await report()
+  expect(markdown + html).not.toContain('zebra88')
+})
+
+it.each([
+  ['FzBGX31nLwRBrX', '-bash: FzBGX31nLwRBrX: command not found'],
+  ['correct horse battery', 'fish: Unknown command: correct'],
+  ['hunter2', "NameError: name 'hunter2' is not defined"],
+])('has no line that one full-screen program got and other shells do not know: %s', async (password, answer) => {
+  const { prompts, report, type, print, run } = harness()
+  await prompts()
+  await print('m1', '\x1b[?1049h\x1b[H+-- Login to vault --+\r\n| ')
+  type(`${password}\r`)
+  for (const host of ['m2', 'm3']) await print(host, `${password}\r\n\x1b[?2004l\r${answer}\r\n\x1b[?2004h${host}# `)
+  await print('m1', '**\x1b[?1049l\x1b[?2004hm1# ')
+  await run('history', (host) => (host === 'm2' ? `  1  ${password}\r\n` : ''))
+  const { markdown, html } = await report()
+  for (const text of [markdown, html]) expect(text).not.toMatch(new RegExp(password.split(' ').join('|')))
+})
+
+it.each([
+  ['ls /nope', "ls: cannot access '/nope': No such file or directory"],
+  ['grep -c error log', '0\r\nerror: not found in 3 files'],
+  ['apt-cache show foo', 'N: Unable to locate package foo\r\nE: No packages found'],
+])('has a command that fails while one host has a full-screen program: %s', async (command, answer) => {
+  const { prompts, report, type, print, run } = harness()
+  await prompts()
+  await print('m1', '\x1b[?1049h\x1b[H~\r\n~\r\n')
+  type(`${command}\r`)
+  for (const host of ['m2', 'm3']) await print(host, `${command}\r\n\x1b[?2004l\r${answer}\r\n\x1b[?2004h${host}# `)
+  await print('m1', '\x1b[?1049l\x1b[?2004hm1# ')
+  await run('true', () => '')
+  const { markdown } = await report()
+  expect(titlesOf(markdown)?.[0]).toBe(`\` ${command} \``)
+  expect(markdown).not.toContain('not shown')
+})
+
+it('names the host whose full-screen program got a line', async () => {
+  const { prompts, report, type, print, run } = harness()
+  await prompts()
+  await print('m2', '\x1b[?1049h\x1b[Htext')
+  type('uptime\r')
+  for (const host of ['m1', 'm3']) await print(host, `uptime\r\n\x1b[?2004l\r up\r\n\x1b[?2004h${host}# `)
+  await print('m2', '\x1b[?1049l')
+  await run('date', () => 'today\r\n')
+  const { markdown, html } = await report()
+  expect(markdown).toContain('typed on m\\[1,3\\], not recorded, in a full-screen program: m2\n')
+  expect(html).toContain('typed on m[1,3], not recorded, in a full-screen program: m2<')
+  expect(markdown).toContain('typed on m\\[1-3\\]\n')
+})
+
+it('names the host that echoes nothing, since it hides what was typed into all', async () => {
+  const { prompts, report, type, print } = harness()
+  await prompts()
+  type('systemctl restart nfs\r')
+  for (const host of ['m1', 'm2']) await print(host, `systemctl restart nfs\r\n\x1b[?2004h${host}# `)
+  await print('m3', '\r\nm3# ')
+  const { markdown, html } = await report()
+  expect(markdown).toContain('not shown: m3 did not echo it')
+  expect(markdown).toContain('- m3 echoed nothing: what was typed there is hidden on all hosts')
+  expect(html).toContain('not shown: m3 did not echo it')
+  expect(markdown + html).not.toContain('systemctl')
+})
+
+it('hides a short password where another host showed it, and not where it is part of a word', async () => {
+  const { prompts, report, type, print, run } = harness()
+  await prompts()
+  await run('seq 3', () => '1\r\n12\r\n123\r\n')
+  for (const host of ['m1']) await print(host, '\r\nPIN: ')
+  type('1.3\r')
+  await print('m1', '\r\n\x1b[?2004hm1# ')
+  for (const host of ['m2', 'm3'])
+    await print(host, `1.3\r\nbash: 1.3: command not found, 1.35, 103\r\n\x1b[?2004h${host}# `)
+  const { markdown, html } = await report()
+  expect(markdown + html).not.toMatch(/1\.3(?!5)/)
+  expect(markdown).toContain('**m\\[2-3\\] (2)**\n\n```\n[output not shown: ')
+  expect(markdown).toContain('1\n12\n123')
+})
+
+it('hides a short password that is typed into tmux on one host, at the prompts of the others', async () => {
+  const { prompts, report, type, print } = harness()
+  await prompts()
+  await print('m1', '\x1b[?1049h\x1b[H[sudo] password for me: ')
+  type('abc\r')
+  for (const host of ['m2', 'm3']) await print(host, `abc\r\nabc: no such command\r\n\x1b[?2004h${host}# `)
+  const { markdown, html } = await report()
+  expect(markdown).toContain('no such command')
+  expect(markdown + html).not.toContain('abc')
+})
+
+it('takes a password that is typed into tmux on one host and lands on the prompt of another', async () => {
+  const { prompts, report, type, print } = harness()
+  await prompts()
+  await print('m1', '\x1b[?1049h\x1b[H[sudo] password for me: ')
+  type('hunter2-tmux\r')
+  for (const host of ['m2', 'm3']) await print(host, `hunter2-tmux\r\nhunter2: no such command\r\n\x1b[?2004h${host}# `)
+  const { markdown, html } = await report()
+  expect(markdown).toContain('[output not shown: ')
+  expect(markdown + html).not.toContain('hunter2')
+})
+
+it('leaves out half a password at the edge of what is kept', async () => {
+  const { prompts, report, type, print } = harness()
+  await prompts()
+  type('cat\r')
+  await print('m1', `cat\r\n${'x'.repeat(16 * 1024 - 13)}hunter2-half${'y'.repeat(40_000)}\r\nPassword: `)
+  type('hunter2-half\r')
+  await print('m1', '\r\n')
+  const { markdown } = await report()
+  expect(markdown).toContain('left out]')
+  expect(markdown).not.toContain('hunter')
+})
