@@ -346,7 +346,7 @@ export function parseHostAnswer(text: string, clock: UpClock = UNKNOWN_CLOCK): H
     if (first === 'trouble') trouble = line.slice('trouble '.length)
     else if (first === 'host') {
       const gpus = gpuCountOf(more[0] ?? '')
-      facts = { cores: countOf(second), memoryBytes: countOf(third) * 1024, ...defined({ gpus }) }
+      facts = { cores: countOf(second, 5), memoryBytes: countOf(third, 12) * 1024, ...defined({ gpus }) }
     } else if (second === 'said') {
       const own = getOrMake(said, first, () => ({ facts: {}, ranks: [] }))
       const end = third === 'rank' ? parseRankEnd(more, clock) : undefined
@@ -367,9 +367,9 @@ export function parseHostAnswer(text: string, clock: UpClock = UNKNOWN_CLOCK): H
 
 const UNKNOWN_CLOCK: UpClock = { toMs: () => undefined, errorMs: undefined }
 
-/** No machine has more digits. */
-function countOf(word: string): number {
-  return /^\d{1,12}$/.test(word) ? Number(word) : 0
+/** 0 for anything but a number of so many digits at most: no machine has more. */
+function countOf(word: string, digits: number): number {
+  return /^\d+$/.test(word) && word.length <= digits ? Number(word) : 0
 }
 
 /** Undefined for anything but a plausible number: then the declared number counts. */

@@ -11,6 +11,8 @@ it('takes only cores and memory that a machine can have from a host', () => {
 
 it('takes only a plausible number of GPUs from a host; anything else limits nothing', () => {
   expect(parseHostAnswer('host 8 1024 1').facts).toEqual({ cores: 8, memoryBytes: 2 ** 20, gpus: 1 })
+  // A host cannot have so many that sums of them overflow.
+  expect(parseHostAnswer('host 999999999 -5').facts).toEqual({ cores: 0, memoryBytes: 0 })
   for (const word of ['', '0', '-1', '1e3', '01', '8x', '1000', '9'.repeat(400)])
     expect(parseHostAnswer(`host 8 1024 ${word}`).facts).not.toHaveProperty('gpus')
 })
