@@ -25,6 +25,7 @@ export const pack = output(
   line('placement', 'A job of such a cluster.', {
     engine: text,
     id: text,
+    'label?': about('Of an array of Slurm: what squeue calls it.', text),
     name: text,
     user: text,
     isOwn: flag,

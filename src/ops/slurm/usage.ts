@@ -20,6 +20,8 @@ export type SlurmNode = {
 export type SlurmPlacement = {
   /** Its number in Slurm. */
   readonly id: string
+  /** Of an array: `8_3`, or `8_[4-9]` for those that wait together. */
+  readonly label?: string
   readonly name: string
   readonly user: string
   /** Of the login of Muster, so its name may be a key of the queue. */
@@ -45,7 +47,10 @@ export type SlurmUsage = {
 
 const NODE_KEYS = 'NodeName|CPUAlloc|CPUTot|RealMemory|AllocMem|Gres|GresUsed|State'
 /** The width of each column of squeue. A name may contain anything, also line breaks, so it is the last. */
-const COLUMNS = { JobID: 20, State: 24, UserID: 12, UserName: 32, StartTime: 24, Reason: 120, NodeList: 1024, Name: 80 }
+const COLUMNS = {
+  ...{ JobID: 20, State: 24, UserID: 12, UserName: 32, StartTime: 24, Reason: 120, NodeList: 1024, JobArrayID: 80 },
+  Name: 80,
+}
 const WIDTHS = Object.values(COLUMNS)
 /** Of the columns before the name; the rest of a name is shorter, so it cannot pass for a line. */
 const HEAD_WIDTH = WIDTHS.reduce((sum, width) => sum + width, -COLUMNS.Name)
@@ -184,6 +189,8 @@ function heldOf(lines: readonly string[], names: NodeNames): ReadonlyMap<string,
   return held
 }
 
+const OF_ARRAY = /^\d{1,12}_(?:\d{1,9}|\[[\d,:%.-]{1,70}\])$/
+
 function jobOf(
   line: string,
   me: string | undefined,
@@ -191,9 +198,13 @@ function jobOf(
   held: ReturnType<typeof heldOf>,
   nowS: number | undefined,
 ): readonly SlurmPlacement[] {
-  const [, id = '', state, uid, user = '', start = '', reason = '', nodes = '', name = ''] = line.split('\t')
+  const [, id = '', state, uid, user = '', start = '', reason = '', nodes = '', label = '', name = ''] =
+    line.split('\t')
   if (!/^\d{1,12}$/.test(id)) return []
-  const own = { id, name: decoded(name), user: decoded(user), isOwn: uid === me }
+  const own = {
+    ...{ id, name: decoded(name), user: decoded(user), isOwn: uid === me },
+    ...(OF_ARRAY.test(label) ? { label } : {}),
+  }
   if (state === 'PENDING') {
     const startS = startOf(start, nowS)
     return [{ ...own, waits: reasonWords(decoded(reason)), ...(startS === undefined ? {} : { startS }), shares: [] }]

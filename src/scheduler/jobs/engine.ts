@@ -84,6 +84,8 @@ export type EngineUsage = {
   readonly jobs: readonly {
     /** In the engine. */
     readonly id: string
+    /** What its users call it, such as `8_3` of an array; undefined: its id. */
+    readonly label?: string
     readonly name: string
     readonly user: string
     /** Of the user as whom Muster asks: its name may be a key of the queue. */

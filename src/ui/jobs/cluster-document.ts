@@ -122,7 +122,7 @@ export function clusterJobDocument(
   const known = typeof details === 'object' ? details : undefined
   const why = known?.because ?? (job.why === undefined ? [] : [job.why])
   return documentOf([
-    ...say(`${stateOf(job)}  ${job.id} in ${engine}`, boldStyle(theme.text)),
+    ...say(`${stateOf(job)}  ${job.label} in ${engine}`, boldStyle(theme.text)),
     ...(job.title === '' ? [] : say(job.title, mutedStyle(theme))),
     ...(expectedMs === undefined || !isWaiting(job) ? [] : say(`expected to start ${whenText(expectedMs, nowMs)}`)),
     ...why.flatMap((sentence) => say(sentence, styleOf(isWaiting(job) ? theme.warning : theme.text))),

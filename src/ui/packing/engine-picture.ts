@@ -26,6 +26,8 @@ export type EnginePicture = {
 export type ClusterJob = {
   /** In the engine. */
   readonly id: string
+  /** As its users call it. */
+  readonly label: string
   readonly user: string
   /** Of the queue; LOOSE_JOB: of somebody else. */
   readonly job: number
@@ -70,8 +72,8 @@ export function enginePicture(
 }
 
 /** `job 17 train`, or `9 of bob: sweep`. */
-export function nameWithTitle({ id, job, name, title }: ClusterJob, active: readonly Job[]): string {
-  if (job === LOOSE_JOB) return title === '' || title === id ? name : `${name}: ${title}`
+export function nameWithTitle({ label, job, name, title }: ClusterJob, active: readonly Job[]): string {
+  if (job === LOOSE_JOB) return title === '' || title === label ? name : `${name}: ${title}`
   return [name, active.find((own) => own.id === job)?.spec.name ?? ''].join(' ').trimEnd()
 }
 
@@ -79,11 +81,12 @@ export const isWaiting = (job: ClusterJob): job is ClusterJob & { readonly why: 
 
 type Numbered = EngineUsage['jobs'][number] & { readonly job: number }
 
-const clusterJob = ({ id, job, name, user, shares, waits, startS }: Numbered): ClusterJob => ({
+const clusterJob = ({ id, label = id, job, name, user, shares, waits, startS }: Numbered): ClusterJob => ({
   id,
+  label,
   user,
   job,
-  name: job === LOOSE_JOB ? `${id} of ${user}` : `job ${job}`,
+  name: job === LOOSE_JOB ? `${label} of ${user}` : `job ${job}`,
   title: job === LOOSE_JOB ? name : '',
   places: shares.map(({ node, devices }) => ({ node, devices })),
   ...(waits === undefined ? {} : { why: waits }),

@@ -1,5 +1,6 @@
 /** `muster pack` on a real Slurm says what `scontrol -d` says, with other people's jobs. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { literalPattern } from '../../../src/base/literal-pattern.ts'
 import { openConsole } from '../../support/console-driver.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -92,5 +93,25 @@ describe.skipIf(!canRun)('the picture of a real Slurm', { timeout: 240_000 }, ()
     await console.expectScreen(/GPUs 4\/4 .* of 3 nodes +1 down or drained/)
     await console.expectScreen(/2 of the queue +\* 1 other job/)
     await console.expectScreen(new RegExp(`job ${waiting} [^*]*\\((Resources|Priority|ReqNodeNotAvail)`))
+  })
+  it('calls tasks of an array as squeue does', async () => {
+    const array = (
+      await slurm.run('sbatch --parsable -D /tmp -o /dev/null --mem=10 --array=1-2 --wrap "sleep 300"')
+    ).trim()
+    const rest = (await slurm.run('sbatch --parsable --hold -o /dev/null --array=3-9%2 --wrap true')).trim()
+    const listed = async () => (await slurm.run("squeue -h -o '%i'")).trim().split('\n')
+    const tasks = [`${array}_1`, `${array}_2`, `${rest}_[3-9%2]`]
+    await waitUntil(
+      async () => (await listed()).filter((id) => tasks.includes(id)).length === 3,
+      'the tasks to run',
+      60_000,
+    )
+    const { stdout } = await queue.muster('pack', '--engine', 'slurm')
+    expect(stdout).toContain(`waits: ${rest}_[3-9%2] of root: `)
+    await using console = await openConsole({ in: lab, args: ['--hosts', file] })
+    await console.leader('5')
+    await console.key('y')
+    for (const task of tasks) await console.expectScreen(new RegExp(` ${literalPattern(task)} of root`, 'u'))
+    await slurm.run(`scancel ${array} ${rest}`)
   })
 })

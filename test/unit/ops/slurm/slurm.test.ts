@@ -14,6 +14,7 @@ import {
 import { type SlurmStart, slurmScript, whyNotSlurm } from '../../../../src/ops/slurm/script.ts'
 import type { SlurmSpec } from '../../../../src/ops/slurm/section.ts'
 import { parseUsage } from '../../../../src/ops/slurm/usage.ts'
+import { enginePicture } from '../../../../src/ui/packing/engine-picture.ts'
 
 const SLURM: SlurmSpec = { login: 'c1', partition: 'main', coreMemoryBytes: 2 ** 30, options: [] }
 const KEY = 'abc-1-1-0'
@@ -408,14 +409,14 @@ NodeName=n02 CPUAlloc=1 CPUTot=4 RealMemory=8000 AllocMem=100 Gres=gpu:4,shard:8
 
   const cells = (...values: readonly string[]) => ['job', ...values].join('\t')
   const running = (id: string, uid: string, nodeList: string, name = 'x') =>
-    cells(id, 'RUNNING', uid, uid === '1000' ? 'ada' : 'bob', 'N/A', 'None', nodeList, name)
+    cells(id, 'RUNNING', uid, uid === '1000' ? 'ada' : 'bob', 'N/A', 'None', nodeList, id, name)
 
   it('is who holds which device on which node, and why jobs wait', () => {
     const usage = parseUsage(`me 1000
 now 1795416000
 ${nodes}
 ${running('7', '1000', 'n[1,02-03]', 'abc-1-1-0')}
-${cells('8', 'PENDING', '1001', 'bob', '1795416669', 'Priority', '', 'other')}
+${cells('8', 'PENDING', '1001', 'bob', '1795416669', 'Priority', '', '8', 'other')}
 more 0
 JobId=7 Nodes=n1 CPU_IDs=0-1,3 Mem=200 GRES=gpu:a100:2(IDX:0-1) Nodes=n[02-03] CPU_IDs=0 Mem=100 GRES=gpu:1(IDX:3),shard:1(3)
 end
@@ -439,6 +440,27 @@ end
     ])
     expect(usage).not.toHaveProperty('note')
     expect(parseUsage('more 6000\nend')?.note).toBe('6000 more jobs are not shown')
+  })
+
+  it('calls tasks of an array as squeue does', () => {
+    const pending = (label: string) => cells('8', 'PENDING', '1001', 'bob', 'N/A', 'Resources', '', label, 'sweep')
+    const task = cells('9', 'RUNNING', '1001', 'bob', 'N/A', 'None', 'n1', '8_1', 'sweep')
+    const labels = ['8_[3-45:2%2]', '8_7', '8', '8_[3\x1b', `8_[${'3,'.repeat(60)}]`].map(pending)
+    const usage = parseUsage(`me 1000\n${nodes}\n${[task, ...labels].join('\n')}\nend`)
+    expect(usage?.jobs.map(({ label }) => label)).toEqual([
+      '8_1',
+      '8_[3-45:2%2]',
+      '8_7',
+      undefined,
+      undefined,
+      undefined,
+    ])
+    expect(enginePicture(usage!, 'Slurm', () => undefined).jobs.map(({ id, name }) => [id, name])).toEqual([
+      ['9', '8_1 of bob'],
+      ['8', '8_[3-45:2%2] of bob'],
+      ['8', '8_7 of bob'],
+      ...Array.from({ length: 3 }, () => ['8', '8 of bob']),
+    ])
   })
 
   it('is also what nodes say is held, as a line break in the name of a job hides its devices', () => {
