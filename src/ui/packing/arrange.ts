@@ -33,6 +33,8 @@ const WIDE_TILE = 38
 const MOST_NAME_COLUMNS = 16
 const LEAST_NAME_COLUMNS = 4
 const LEAST_BAR_COLUMNS = 8
+/** In one row, of each device, so that there is room for the cores as well. */
+const DEVICE_COLUMNS = 8
 /** What a title, a bar of cores and a bar of memory add to the value of a tile. */
 const ROWS_WORTH = [0, 0, 0.8, 1.2, 1.5] as const
 
@@ -77,7 +79,7 @@ export function arrange(
 }
 
 function tileScore(devices: number, width: number, height: number, nameColumns: number): number {
-  const blocks = blocksOf(devices, width, height, nameColumns)
+  const blocks = blocksOf(devices, { width, height }, nameColumns)
   const least = (pick: (rect: Rect) => number) =>
     blocks.reduce(
       (smallest, { part, rect }) =>
@@ -103,6 +105,9 @@ function place(
   const tileRows = groups.reduce((sum, group) => sum + Math.ceil(group.length / across), 0)
   const extra = Math.max(0, Math.min(tileRows, rows - headingRows - tileRows * height))
   const columnAt = (index: number) => Math.floor(((columns + 1) * index) / across)
+  const mostCores = groups.flat().reduce((most, { cpuMilli }) => Math.max(most, Math.ceil(cpuMilli / 1000)), 0)
+  // ` 8/16c`
+  const figureColumns = 3 + 2 * String(mostCores).length
   const tiles: Tile[] = []
   const headings: number[] = []
   let [row, band] = [0, 0]
@@ -113,7 +118,12 @@ function place(
       group.slice(first, first + across).forEach((host, at) => {
         const column = columnAt(at)
         const rect = { column, row, width: columnAt(at + 1) - column - 1, height: own }
-        tiles.push({ group: index, host, rect, blocks: blocksOf(host.devices.length, rect.width, own, nameColumns) })
+        tiles.push({
+          group: index,
+          host,
+          rect,
+          blocks: blocksOf(host.devices.length, rect, nameColumns, figureColumns),
+        })
       })
       row += own
     }
@@ -121,12 +131,22 @@ function place(
   return { tiles, headings, rows: row, nameColumns }
 }
 
-/** One row: the name, then the devices or else the cores. More: a title, bars of cores and memory, and the devices. */
-function blocksOf(devices: number, width: number, height: number, nameColumns: number): readonly Block[] {
+/**
+ * One row: the name, then the devices, and room for how many cores are held, or else the cores. More: a title, bars of cores and memory,
+ * and the devices.
+ */
+function blocksOf(
+  devices: number,
+  { width, height }: Pick<Rect, 'width' | 'height'>,
+  nameColumns: number,
+  figureColumns = 0,
+): readonly Block[] {
   if (height === 1) {
     const left = Math.min(width - 1, nameColumns + 1)
     const area = { column: left, row: 0, width: width - left, height: 1 }
-    return devices === 0 ? [{ part: 'cores', rect: area }] : deviceBlocks(devices, area)
+    if (devices === 0) return [{ part: 'cores', rect: area }]
+    const room = area.width - figureColumns
+    return deviceBlocks(devices, room < devices * DEVICE_COLUMNS ? area : { ...area, width: room })
   }
   if (devices === 0) {
     const memoryRows = height > 2 ? Math.max(1, Math.floor((height - 1) / 3)) : 0

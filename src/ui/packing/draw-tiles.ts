@@ -132,6 +132,13 @@ function drawTile(canvas: Canvas, tile: Tile, context: TileContext): void {
     const rows = drawBlockAt(block, tile, isChosen, context)
     for (const [at, row] of rows.entries()) canvas.put(top + block.rect.row + at, rect.column + block.rect.column, row)
   }
+  if (rect.height > 1 || host.devices.length === 0) return
+  const cores = coresText(host)
+  const end = blocks.reduce((most, block) => Math.max(most, block.rect.column + block.rect.width), 0)
+  // No job gets its free devices where all its cores are held.
+  const style = host.strandedMilli > 0 ? warn(theme) : styleOf(theme.text)
+  if (rect.width - end > cores.length)
+    canvas.put(top, rect.column + rect.width - cores.length, [{ text: cores, style }])
 }
 
 /** The name, why the host is down, or its amounts and its use, and a line to the end of the tile. */

@@ -55,6 +55,21 @@ describe('the picture of the Packing tab', () => {
     for (const { rect } of panes) expect(rect.row + rect.height).toBeLessThanOrEqual(23)
   })
 
+  it('says how many cores are held beside the devices of a node that has one row, where there is room', () => {
+    const node = { cpuMilli: 4000, memoryBytes: 8e9, memoryUsedBytes: 0, trouble: '' }
+    const shown = (gpus: number): NonNullable<PackingInput['shown']> => {
+      const nodes = [4000, 0].map((cpuUsedMilli, at) => ({ name: `g${at}`, ...node, cpuUsedMilli, gpus }))
+      const slurm = enginePicture({ nodes, jobs: [] }, 'Slurm', () => undefined)
+      return [{ kind: 'queue' }, { kind: 'engine', place: '@slurm', picture: slurm }]
+    }
+    const rowsOf = (gpus: number) =>
+      picture(packingPanes(inputOf(statusOf(hostSpecs(7, 0), []), 80, 23, { shown: shown(gpus) }))).filter((line) =>
+        /^g\d/.test(line),
+      )
+    expect(rowsOf(2)).toEqual([expect.stringMatching(/^g0 .* 4\/4c$/), expect.stringMatching(/^g1 .* 0\/4c$/)])
+    for (const line of rowsOf(16)) expect(line).not.toContain('4c')
+  })
+
   it.each([
     [3, 8, 240, 67],
     [60, 8, 120, 40],
