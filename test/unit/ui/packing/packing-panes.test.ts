@@ -57,17 +57,15 @@ describe('the picture of the Packing tab', () => {
 
   it('says how many cores are held beside the devices of a node that has one row, where there is room', () => {
     const node = { cpuMilli: 4000, memoryBytes: 8e9, memoryUsedBytes: 0, trouble: '' }
-    const shown = (gpus: number): NonNullable<PackingInput['shown']> => {
-      const nodes = [4000, 0].map((cpuUsedMilli, at) => ({ name: `g${at}`, ...node, cpuUsedMilli, gpus }))
-      const slurm = enginePicture({ nodes, jobs: [] }, 'Slurm', () => undefined)
-      return [{ kind: 'queue' }, { kind: 'engine', place: '@slurm', picture: slurm }]
-    }
-    const rowsOf = (gpus: number) =>
-      picture(packingPanes(inputOf(statusOf(hostSpecs(7, 0), []), 80, 23, { shown: shown(gpus) }))).filter((line) =>
-        /^g\d/.test(line),
-      )
-    expect(rowsOf(2)).toEqual([expect.stringMatching(/^g0 .* 4\/4c$/), expect.stringMatching(/^g1 .* 0\/4c$/)])
-    for (const line of rowsOf(16)) expect(line).not.toContain('4c')
+    const nodes = [4000, 0].map((cpuUsedMilli, at) => ({ name: `g${at}`, ...node, cpuUsedMilli, gpus: 2 }))
+    const slurm = enginePicture({ nodes, jobs: [] }, 'Slurm', () => undefined)
+    const shown: PackingInput['shown'] = [{ kind: 'queue' }, { kind: 'engine', place: '@slurm', picture: slurm }]
+    const status = statusOf(hostSpecs(7, 0), [])
+    const lines = (rows: number) => picture(packingPanes(inputOf(status, 80, rows, { shown })))
+    const nodeLines = (rows: number) => lines(rows).filter((line) => /^g\d/.test(line))
+    expect(nodeLines(23)).toEqual([expect.stringMatching(/^g0 .* 4\/4c$/), expect.stringMatching(/^g1 .* 0\/4c$/)])
+    // Two beside each other.
+    expect(nodeLines(18)).toEqual([expect.stringMatching(/^g0 +·+ ·+ g1 +·+ ·+$/)])
   })
 
   it.each([
