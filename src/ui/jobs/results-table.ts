@@ -159,10 +159,12 @@ export function tableDocument({ table, rows, view, head, chosen, columns, theme 
     const style = index === at ? boldStyle(theme.accent) : muted
     // There is room for the mark in the gap.
     const text = `${clip(column.title, MOST_COLUMN)}${sortMark(view, column, sorted)}`
-    return { text: index === shown.length - 1 ? text : padEnd(text, widths[index] ?? 0), style }
+    const isLast = index === shown.length - 1 && barOf === undefined
+    return { text: isLast ? text : padEnd(text, widths[index] ?? 0), style }
   })
+  const barTitle: Row = barOf === undefined ? [] : [{ text: '■ better', style: muted }]
   return {
-    head: [...head, [{ text: ' ', style: muted }, ...titles]],
+    head: [...head, [{ text: ' ', style: muted }, ...titles, ...barTitle]],
     length: rows.length,
     row(index) {
       const row = rows[index]

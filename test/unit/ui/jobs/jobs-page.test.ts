@@ -708,6 +708,7 @@ describe('the Jobs tab', () => {
     const order = () => [...text().matchAll(/^[▸ ]([1-4]) .*[■·]{10}$/gm)].map(([, id]) => Number(id))
     expect(order()).toEqual([2, 1, 3, 4])
     expect(text()).toMatch(/^▸2 +done +1e-1 +0.8 +0.20 +- +- +- +■{10}$/m)
+    expect(text()).toMatch(/^ JOB.* ■ better$/m)
     expect(text()).toMatch(/^ 1 +done +0.5 +0.9 +0.10 +- +- +- +·{10}$/m)
     expect(text()).toMatch(/best loss 1e-1 lr=0.20 +best acc 0.9 lr=0.10/)
     expect(text()).not.toContain('\x1b')
