@@ -13,7 +13,7 @@ import { joinReasons, whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { delaysOf, victimsFor } from '../../scheduler/jobs/effects.ts'
 import { type EngineUsage, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { hasBegun, isFinal, type Job, type JobEvent, requestsOf } from '../../scheduler/jobs/job.ts'
-import { bundleKey, parseBundleKey } from '../../scheduler/jobs/orders.ts'
+import { bundleKey, jobsInEngine } from '../../scheduler/jobs/orders.ts'
 import { type DeviceHold, holdsOf, packHosts } from '../../scheduler/jobs/packing.ts'
 import { occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import { failedRanks, ranksOf } from '../../scheduler/jobs/ranks.ts'
@@ -99,7 +99,7 @@ function logOf(job: Job, { store }: OpenQueue): JobDetails['log'] {
   return { host, program, ...(places.length > 1 ? { whose: `${title} on ${host}` } : {}) }
 }
 
-function clusterOf(engine: Engine, storeId: string, hosts: OpsHosts): readonly ClusterSource[] {
+function clusterOf(engine: Engine, { store }: OpenQueue, hosts: OpsHosts): readonly ClusterSource[] {
   const { name, usage: read, watchUsage } = engine
   if (read === undefined) return []
   const place: EnginePlace = `@${name}`
@@ -107,7 +107,7 @@ function clusterOf(engine: Engine, storeId: string, hosts: OpsHosts): readonly C
   const pictureOf = (usage: EngineUsage | string) =>
     typeof usage === 'string'
       ? usage
-      : enginePicture(usage, placeTitle(place), (key) => parseBundleKey(storeId, key)?.id)
+      : enginePicture(usage, placeTitle(place), jobsInEngine(store.id, name, store.active()))
   const { details } = engine
   return [
     {
@@ -302,7 +302,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
     },
     study: (id) => studies.study(id),
     members: (spec, kinds) => store.idsOf(spec, kinds),
-    clusters: (hosts) => [...engines.values()].flatMap((engine) => clusterOf(engine, store.id, hosts)),
+    clusters: (hosts) => [...engines.values()].flatMap((engine) => clusterOf(engine, queue, hosts)),
     async readLog({ job: id, attempt, rank = 0 }, hosts, signal) {
       const job = store.get(id)
       const read = job?.attempt === attempt ? engineLog(engines, store.id, job, rank) : undefined

@@ -5,7 +5,7 @@ import { printable } from '../../base/printable.ts'
 import { whenText } from '../../base/time-text.ts'
 import { fileTitle } from '../../inventory/inventory.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
-import { parseBundleKey } from '../../scheduler/jobs/orders.ts'
+import { jobsInEngine } from '../../scheduler/jobs/orders.ts'
 import { lettersOf } from '../../scheduler/jobs/packing.ts'
 import { signOf } from '../../ui/packing/blocks.ts'
 import { enginePicture, isWaiting } from '../../ui/packing/engine-picture.ts'
@@ -35,7 +35,7 @@ export async function showEngine(
     stderr.write(`muster: cannot ask ${title}: ${printable(usage)}\n`)
     return EXIT.unreachable
   }
-  const jobOf = (key: string) => parseBundleKey(store.id, key)?.id
+  const jobOf = jobsInEngine(store.id, name, store.active())
   const { hosts: nodes, down, own, others, jobs, note } = enginePicture(usage, title, jobOf)
   const waiting = jobs.filter(isWaiting)
   if (options.json) {

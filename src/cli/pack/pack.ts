@@ -7,10 +7,9 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import { fileTitle } from '../../inventory/inventory.ts'
 import { section as raySection } from '../../ops/ray/section.ts'
-import type { PlacementGroup } from '../../ops/ray/usage.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import type { Job } from '../../scheduler/jobs/job.ts'
-import { parseBundleKey } from '../../scheduler/jobs/orders.ts'
+import { jobsInEngine } from '../../scheduler/jobs/orders.ts'
 import { lettersOf, onRemovedHosts, packHosts, packingFigures } from '../../scheduler/jobs/packing.ts'
 import { fewerGpusLines } from '../../scheduler/model/fewer-gpus.ts'
 import type { CliContext, GlobalOptions, VerbCode } from '../command-line/verb.ts'
@@ -57,15 +56,14 @@ Kubernetes cluster it shows the same, but Kubernetes does not report which GPU a
     if (!wants('ray') || (sectionOf(inventory, raySection) === undefined && options.engine !== 'ray')) return code
     const { askRay, showRay } = await import('./ray.ts')
     const snapshot = await askRay(options, context)
+    // Groups of the queue's jobs are named after them.
+    const jobOf = jobsInEngine(queue.store.id, 'ray', queue.store.active())
     return Math.max(
       code,
-      showRay(snapshot, (group) => jobOf(group, queue), options, context),
+      showRay(snapshot, (group) => jobOf(group.name), options, context),
     )
   },
 }
-
-/** Groups of the queue's jobs are named after them. */
-const jobOf = ({ name }: PlacementGroup, { store }: OpenQueue): number | undefined => parseBundleKey(store.id, name)?.id
 
 function showQueue(queue: OpenQueue, { json }: PackOptions, context: CliContext): void {
   const { stdout } = context

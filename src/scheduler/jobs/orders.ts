@@ -46,6 +46,23 @@ const KEY = /^([^-]+)-(\d{1,15})-(\d{1,15})-(\d{1,15})(?:-([0-9a-z]{1,15}))?$/
 export const isOfAttempt = (name: Attempt, { id, attempt, stamp }: Attempt): boolean =>
   name.id === id && name.attempt === attempt && name.stamp === stamp
 
+/**
+ * Which job of the queue a job of this name in an engine is. Anybody may choose the name of another job, or a login host lie: none is
+ * meant that the queue has not given to this engine, or in another attempt. `active`: the jobs that the queue has given to anything.
+ */
+export function jobsInEngine(
+  storeId: string,
+  engine: string,
+  active: readonly Job[],
+): (name: string) => number | undefined {
+  const own = new Map(active.filter(({ spec }) => spec.engine === engine).map((job) => [job.id, job]))
+  return (name) => {
+    const key = parseBundleKey(storeId, name)
+    const job = key && own.get(key.id)
+    return key && job && isOfAttempt(key, job) ? job.id : undefined
+  }
+}
+
 /** `addresses`: how hosts reach each other, by name. */
 export function ordersFor(
   job: Job,

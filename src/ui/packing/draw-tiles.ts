@@ -142,8 +142,12 @@ function drawTile(canvas: Canvas, tile: Tile, context: TileContext): void {
 }
 
 /** The name, why the host is down, or its amounts and its use, and a line to the end of the tile. */
-function titleRow({ host, rect, blocks }: Tile, style: Span['style'], { group: { cluster }, input }: TileContext): Row {
-  const { theme, used } = input
+function titleRow(
+  { host, rect, blocks }: Tile,
+  style: Span['style'],
+  { group: { cluster, used }, input }: TileContext,
+): Row {
+  const { theme } = input
   const trouble = cluster.down[host.name]
   const hasBar = (part: Block['part']) => blocks.some((block) => block.part === part)
   const amounts = hasBar('cores') ? '' : ` ${coresText(host)}`
@@ -171,8 +175,8 @@ const coresText = (host: PackedHost): string => (host.unknown?.includes('cores')
 function drawBlockAt({ part, rect }: Block, tile: Tile, isChosen: boolean, context: TileContext): readonly Row[] {
   const { host } = tile
   const { group, input, pasts } = context
-  const { cluster } = group
-  const { theme, used, nowMs, isByUser } = input
+  const { cluster, used } = group
+  const { theme, nowMs, isByUser } = input
   const style = {
     theme,
     isChosen,

@@ -47,7 +47,13 @@ type Sources = readonly { readonly title: string; readonly isShown: boolean }[]
 /** A cluster that is drawn; a string: why it cannot be. */
 export type ShownCluster =
   | { readonly kind: 'queue' }
-  | { readonly kind: 'ray'; readonly picture: RayPicture | string; readonly history?: Remembered | undefined }
+  | {
+      readonly kind: 'ray'
+      readonly picture: RayPicture | string
+      readonly history?: Remembered | undefined
+      /** What Ray's head says of its nodes, where their own samples say nothing. */
+      readonly used?: ReadonlyMap<string, RealUse>
+    }
   | {
       readonly kind: 'engine'
       readonly place: EnginePlace
@@ -261,12 +267,13 @@ export type Group = {
   readonly alert?: string
   readonly sinceMs?: number | undefined
   readonly holds: ReadonlyMap<string, readonly DeviceHold[]>
+  readonly used?: ReadonlyMap<string, RealUse> | undefined
 }
 
 export function groupOf(shown: ShownCluster, { status, trouble, whatIf, rect, theme, used }: PackingInput): Group {
   const columns = rect.width - 2
   if (shown.kind === 'queue') {
-    const empty = { title: 'own hosts', cluster: NO_CLUSTER, figures: [], holds: new Map() }
+    const empty = { title: 'own hosts', cluster: NO_CLUSTER, figures: [], holds: new Map(), used }
     if (trouble !== undefined) return { ...empty, trouble }
     if (status === undefined) return { ...empty, trouble: 'reading the queue …' }
     if (status.hosts.length === 0) return { ...empty, trouble: 'no hosts in hosts.yaml' }
@@ -279,6 +286,7 @@ export function groupOf(shown: ShownCluster, { status, trouble, whatIf, rect, th
       figures: figureRows(status, columns, theme, used),
       ...defined({ alert: schedulerAlerts(status).at(-1) }),
       holds: Map.groupBy(holds, ({ host }) => host),
+      used,
     }
   }
   const { picture, history } = shown
@@ -288,6 +296,7 @@ export function groupOf(shown: ShownCluster, { status, trouble, whatIf, rect, th
     figures: [],
     holds: Map.groupBy(history?.holds ?? [], ({ host }) => host),
     sinceMs: history?.sinceMs ?? Number.POSITIVE_INFINITY,
+    used: shown.kind === 'ray' ? new Map([...(shown.used ?? []), ...(used ?? [])]) : used,
   }
   if (typeof picture === 'string') return { ...nothing, trouble: picture }
   if (shown.kind === 'ray') {

@@ -3,7 +3,7 @@ import { getOrMake, nearest } from '../../base/collections.ts'
 import { messageOf } from '../../base/errors.ts'
 import type { GpuSample } from '../../ops/net/watch/sample.ts'
 import type { ClusterUsage, PlacementGroup } from '../../ops/ray/usage.ts'
-import { parseBundleKey } from '../../scheduler/jobs/orders.ts'
+import { jobsInEngine } from '../../scheduler/jobs/orders.ts'
 import { lettersOf } from '../../scheduler/jobs/packing.ts'
 import { type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
@@ -430,9 +430,7 @@ export class PackingPage implements Page {
     const { usage } = state.ray
     const { cluster } = this.#sources.ray
     const input = queueInput(state, rect, theme, nowMs)
-    const fromRay = usage === undefined || cluster === undefined ? [] : rayUse(usage, cluster)
-    // Samples are more recent than what Ray reports.
-    const used = withAddresses(new Map([...fromRay, ...state.queue.used]), state)
+    const used = withAddresses(state.queue.used, state)
     const machines = new Map([...state.hosts.values()].map(({ host, address }) => [address, host]))
     const ofQueue = groupsOfQueue(state.queue.status)
     let { letters } = input
@@ -444,7 +442,8 @@ export class PackingPage implements Page {
       const jobs: Letters = input.letters ?? new Map()
       letters = lettersOf([...jobs.keys(), ...picture.groups.keys()], new Map([...this.#letters, ...jobs]))
       this.#letters = letters
-      return { ...one, picture, history: this.#remember('ray', picture, nowMs) }
+      const own = new Map(rayUse(usage, cluster))
+      return { ...one, picture, used: own, history: this.#remember('ray', picture, nowMs) }
     })
     const select = (spot: BlockSpot) => {
       this.#watch.set({ packingList: undefined })
@@ -507,11 +506,8 @@ const FIRST_GROUP = 1_000_000_000
 /** Which job of the queue a placement group is named after: running ones that Ray has. */
 function groupsOfQueue(status: QueueStatus | undefined): (group: PlacementGroup) => number | undefined {
   if (status === undefined) return () => undefined
-  const own = new Set(status.active.filter(({ spec }) => spec.engine === 'ray').map(({ id }) => id))
-  return ({ name }) => {
-    const id = parseBundleKey(status.storeId, name)?.id
-    return id !== undefined && own.has(id) ? id : undefined
-  }
+  const jobOf = jobsInEngine(status.storeId, 'ray', status.active)
+  return ({ name }) => jobOf(name)
 }
 
 function meanBusy(gpus: readonly GpuSample[]): number | undefined {

@@ -171,7 +171,7 @@ export function chosenPane(
   const host = group?.cluster.hosts.find(({ name }) => name === spot?.host)
   if (spot === undefined || group === undefined || host === undefined)
     return rowsPane({ id: ' chosen', title: 'selected', hasKeys: false, document: documentOf([]), rect, theme })
-  const model = typeof spot.part === 'number' ? input.used?.get(host.name)?.gpus?.get(spot.part)?.name : undefined
+  const model = typeof spot.part === 'number' ? group.used?.get(host.name)?.gpus?.get(spot.part)?.name : undefined
   const what =
     typeof spot.part === 'number' ? `GPU ${spot.part}${model === undefined ? '' : ` (${printable(model)})`}` : spot.part
   const where = groups.length > 1 ? `${group.title}: ` : ''
@@ -190,8 +190,8 @@ function chosenRows(
   { width, height }: Rect,
   input: PackingInput,
 ): readonly Row[] {
-  const { cluster } = group
-  const { theme, used, nowMs } = input
+  const { cluster, used } = group
+  const { theme, nowMs } = input
   const columns = width - 2
   const trouble = cluster.down[host.name]
   const use = used?.get(host.name)
