@@ -73,12 +73,20 @@ const NAMES_DIRECTORY = /[~/]/
 
 const signOf = (prompt: string): string | undefined => HAS_SIGN.exec(prompt)?.[0]
 
-/** Of directories, their last names. */
+/** A clock, a date, a duration, an exit status: not a number in a path. */
+const CHANGING_WORD = /^(?:[\d.,-]+|(?:\d+(?:ms|[dhms]))+|[ap]m)$/i
+const HALF_OF_DAY = /(?<=\d ?)[ap]m\b/gi
+
+/** Of directories, their last names. Without what changes by itself. */
 const wordsOfPrompt = (prompt: string): readonly string[] =>
   prompt
     .split(/[\s:@[\](){}#$%>❯»λ➜]+/u)
+    .filter((word) => !CHANGING_WORD.test(word))
     .map((word) => word.split('/').findLast((part) => part !== '') ?? word)
     .filter((word) => word !== '')
+
+const textOfPrompt = (prompt: string, names: ReadonlySet<string>): string =>
+  plain(prompt.replace(PROMPT_STATUS, '').replace(HALF_OF_DAY, ''), names)
 
 /** The prompt at the cursor and what is typed after it. Output without a final line break may precede the prompt. */
 function splitPrompt(line: string, home: string | undefined, known?: string): { prompt?: string; typed: string } {
@@ -94,12 +102,12 @@ function splitPrompt(line: string, home: string | undefined, known?: string): { 
 }
 
 function promptFacts(prompt: string, home: string | undefined, names: ReadonlySet<string>): Prompt {
-  const text = plain(prompt.replace(PROMPT_STATUS, ''), names)
+  const text = textOfPrompt(prompt, names)
   const hasDirectory = NAMES_DIRECTORY.test(prompt)
   if (home === undefined) return { text, isHome: false, hasDirectory, newWords: new Set() }
   const old = new Set(wordsOfPrompt(home))
   const first = {
-    text: plain(home, names),
+    text: textOfPrompt(home, names),
     hasDirectory: NAMES_DIRECTORY.test(home),
     isOfSameSign: signOf(home) === signOf(prompt),
   }

@@ -355,6 +355,36 @@ describe('among hosts with prompts of different kinds', () => {
     expect(header(harness)).not.toContain('differ')
   })
 
+  it.each([
+    ['a clock', (time: string) => `[${time}] root@m1 ~ $ `],
+    ['a date and a clock', (time: string) => `2026-11-28 ${time} m1:~$ `],
+    ['a short clock', (time: string) => `${time.slice(0, 5)} root ~ # `],
+    ['AM or PM', (time: string) => `${time} ${time < '12' ? 'AM' : 'PM'} m1 ~ % `],
+    ['a status and a clock', (time: string, status: string) => `root@m1 ~ [${status}] ${time} $ `],
+    ['a status in brackets', (_: string, status: string) => `root@m1 ~ [${status}] $ `],
+    ['a number of the line', (time: string) => `m1 ${time.slice(-2)} ~ $ `],
+  ])('none differs by %s in its prompt', async (_, promptOf) => {
+    const own = (time: string, status: string) => (host: string) =>
+      `\x1b[?2004h${host === 'm1' ? promptOf(time, status) : host === 'm2' ? `\r\nroot@m2:~\r\n${status} > ` : `${host}:~$ `}`
+    const harness = await atPrompts(undefined, own('11:59:58', '0'))
+    expect(header(harness)).not.toContain('differ')
+    for (const [time, status] of [
+      ['11:59:59', '0'],
+      ['12:03:10', '1'],
+      ['13:17:55', '12'],
+      ['14:59:01', '0'],
+    ] as const) {
+      await run(harness, 'sh -c "exit 12"', own(time, status))
+      expect(header(harness)).not.toContain('differ')
+      harness.type('ls')
+      await print(harness, () => 'ls')
+      expect(header(harness)).not.toContain('differ')
+      harness.type('\x03')
+      await print(harness, (host) => `^C\r\n${own(time, '130')(host)}`)
+      expect(header(harness)).not.toContain('differ')
+    }
+  })
+
   it('none differs while a text of several lines is in the line editors', async () => {
     const harness = await mixed()
     for (const host of HOSTS) if (host === 'm3') await harness.print(host, '\x1b[?1h')
