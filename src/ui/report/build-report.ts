@@ -7,6 +7,7 @@ import { textWidth } from '../../base/text-width.ts'
 import { createScreen, type Screen } from '../../terminal/headless-screen.ts'
 import { HAS_SIGN, IS_PROMPT, SHORTEST_SECRET } from './asks-secret.ts'
 import { findEcho } from './find-echo.ts'
+import { endsInFullScreen, entersFullScreen, withoutFullScreen } from './full-screen.ts'
 import {
   CONTROLS,
   EDITOR_STARTS,
@@ -79,8 +80,6 @@ const CLEARS = /\x1b\[H\x1b\[[0-3]?J(?:\x1b\[3J)?/g
 const ZSH_ENDS_ROW = /(?:\x1b\[[\d;]*m){1,4}[%#](?:\x1b\[[\d;]*m){1,4} +\r \r/g
 /** How zsh draws a prompt, for the first time or again. */
 const ZSH_DRAWS = /\r(?:\x1b\[\d*A){0,6}(?:\x1b\[[\d;]*m){1,4}\x1b\[J/g
-const MODES = /\x1b\[\?([\d;]*)h/g
-const FULL_SCREEN: ReadonlySet<string> = new Set(['47', '1047', '1049'])
 
 /** `promptOf`: the text left of the cursor now, for what was typed last. */
 export async function buildReport(
@@ -504,7 +503,8 @@ function rendered(
   hide: Hide = (text) => text,
   hideAcross: HideRows = (rows) => rows,
 ): Omit<Shown, 'host'> {
-  const { head, tail, droppedBytes, before } = part
+  const { before } = part
+  const { head, tail, droppedBytes } = printedBy(part)
   const bytes = Buffer.concat([head, tail])
   const whole = bytes.subarray(0, promptAt(bytes, part))
   const start = upToLine(droppedBytes > 0 ? wholeLines(head) : whole, HALF_LINES)
@@ -527,7 +527,7 @@ function rendered(
   const note = [
     ...(isSilent ? ['[the host did not answer]'] : []),
     ...(isElsewhere ? ['[typed ahead: its output, if any, is with a line before it]'] : []),
-    ...(entersFullScreen(head.toString('latin1')) ? ['[a full-screen program ran here]'] : []),
+    ...(entersFullScreen(head) ? ['[a full-screen program ran here]'] : []),
   ]
   return {
     command: hide(command).slice(0, MOST_COLUMNS),
@@ -538,6 +538,19 @@ function rendered(
       isRunning && bytes.lastIndexOf(EDITOR_STARTS) <= bytes.lastIndexOf(EDITOR_STOPS)
         ? RUNNING
         : outcomeOf(part, bytes),
+  }
+}
+
+/** What was printed, without what full-screen programs drew: that is as much as their windows have room for, and no output. */
+function printedBy(part: HostPart): Pick<HostPart, 'head' | 'tail' | 'droppedBytes'> {
+  const { head, tail, droppedBytes, tailIsInFullScreen } = part
+  if (droppedBytes === 0)
+    return { head: withoutFullScreen(Buffer.concat([head, tail])), tail: Buffer.alloc(0), droppedBytes }
+  const isHeadEnd = endsInFullScreen(head)
+  return {
+    head: withoutFullScreen(head),
+    tail: withoutFullScreen(tail, tailIsInFullScreen ?? isHeadEnd),
+    droppedBytes: isHeadEnd && tailIsInFullScreen === undefined ? 0 : droppedBytes,
   }
 }
 
@@ -670,10 +683,6 @@ const isCancelled = (line: string, prompt: string, below: readonly string[]): bo
   line.startsWith(`${prompt} `) &&
   (line.endsWith('^C') || below.some((other) => other.startsWith(line) && other.endsWith('^C')))
 
-/** Not one pattern: it would try every place of a long list of modes as the one that is searched. */
-const entersFullScreen = (text: string): boolean =>
-  [...text.matchAll(MODES)].some(([, modes = '']) => modes.split(';').some((mode) => FULL_SCREEN.has(mode)))
-
 const wholeLines = (bytes: Buffer): Buffer => bytes.subarray(0, bytes.lastIndexOf('\n') + 1)
 
 /** The first lines, at most this many, after the line that was typed: line editors print many line feeds. */
@@ -745,7 +754,7 @@ const linesOf = (bytes: Buffer, part: HostPart): readonly string[] => shownOf(by
 function shownOf(bytes: Buffer, part: HostPart, isStart: boolean): Drawn {
   const { columns, typed } = part
   const text = bytes.toString('latin1')
-  const isFullScreen = entersFullScreen(text)
+  const isFullScreen = entersFullScreen(bytes)
   const shown = Buffer.from(text.replace(CLEARS, ''), 'latin1')
   using screen = createScreen({ columns, rows: ROWS, historyLines: 4 * HALF_LINES, handlers: { onReply() {} } })
   // A line editor also draws the rows above, of a command or a prompt of several lines.

@@ -2,6 +2,7 @@
 
 import { asksSecret, asksSomething, HAS_SIGN, IS_PROMPT, PROMPT_STATUS, SHORTEST_SECRET } from './asks-secret.ts'
 import type { Look } from './echo-screen.ts'
+import { endsInFullScreen, SWITCH_BYTES } from './full-screen.ts'
 import { EDITOR_STOPS, TypedLines } from './typed-line.ts'
 
 /** Of what a host printed after one line, its beginning and its end. */
@@ -89,6 +90,9 @@ export class HostPart {
   #isOver = false
   #headBytes = 0
   #tailBytes = 0
+  /** The last ones of those that are not kept. */
+  #lastDropped: Buffer = Buffer.alloc(0)
+  #tailIsInFullScreen: boolean | undefined
   #heldBytes = 0
   #bytes = 0
 
@@ -117,6 +121,11 @@ export class HostPart {
   /** The host has printed nothing for it. */
   get isSilent(): boolean {
     return this.#bytes + this.#heldBytes === 0
+  }
+
+  /** A full-screen program drew the first bytes of the tail; undefined: what was dropped before them does not tell. */
+  get tailIsInFullScreen(): boolean | undefined {
+    return this.#tailIsInFullScreen
   }
 
   get droppedBytes(): number {
@@ -207,13 +216,25 @@ export class HostPart {
       append(this.#head, forHead)
       this.#headBytes += forHead.length
     }
-    const rest = bytes.subarray(forHead.length).subarray(-END_BYTES)
-    if (rest.length === 0) return
-    append(this.#tail, rest)
-    this.#tailBytes += rest.length
+    const rest = bytes.subarray(forHead.length)
+    const kept = rest.subarray(-END_BYTES)
+    if (kept.length === 0) return
+    const drop = (piece: Uint8Array): void => {
+      const dropped = Buffer.concat([this.#lastDropped, piece])
+      this.#tailIsInFullScreen = endsInFullScreen(dropped) ?? this.#tailIsInFullScreen
+      this.#lastDropped = Buffer.from(dropped.subarray(-SWITCH_BYTES))
+    }
+    if (kept.length < rest.length) {
+      for (const piece of this.#tail.splice(0)) drop(piece)
+      drop(rest.subarray(0, -END_BYTES))
+      this.#tailBytes = 0
+    }
+    append(this.#tail, kept)
+    this.#tailBytes += kept.length
     for (let [first] = this.#tail; first && this.#tailBytes - first.length >= END_BYTES; [first] = this.#tail) {
       this.#tail.shift()
       this.#tailBytes -= first.length
+      drop(first)
     }
   }
 }

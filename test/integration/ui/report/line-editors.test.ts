@@ -632,3 +632,46 @@ it('has completed lines as the host shows them, and no screens of full-screen pr
   expect(markdown).toContain('[a full-screen program ran here]')
   expect(markdown).not.toMatch(/SCREEN OF VI|secret text/)
 })
+
+it.each([
+  ['many rows', 'row\r\n'.repeat(900)],
+  ['much output', `${'x'.repeat(100)}\r\n`.repeat(900)],
+  ['few rows', 'row\r\n'.repeat(20)],
+])('has nothing of what a full-screen program draws, however often it draws its screen again: %s', async (_, drawn) => {
+  const { prompts, type, print, report } = harness()
+  await prompts()
+  for (const [line, after] of [
+    ['tmux attach', '[detached]\r\n'],
+    ['vim x; seq 3', `1\r\n2\r\n3\r\n`],
+    ['vim x; seq 600', Array.from({ length: 600 }, (_, index) => `${index + 1}\r\n`).join('')],
+  ]) {
+    type(`${line}\r`)
+    for (const host of ['m1', 'm2', 'm3']) {
+      await print(host, `${line}\r\n\x1b[?2004l\r\x1b[?1049h`)
+      for (const part of [drawn, host === 'm1' ? '' : drawn]) await print(host, `\x1b[H${part}\x1b[32mstatus\x1b[m`)
+      await print(host, `\x1b[?1049l${after}\x1b[?2004h${host}# `)
+    }
+  }
+  const { markdown } = await report()
+  expect(markdown).not.toMatch(/row|xxx|status|different/)
+  expect(markdown).toMatch(/```\n\[detached\]\n(?:\[a full-screen|\[… .* left out\])/)
+  expect(markdown).toMatch(/\n1\n2\n3\n/)
+  expect(markdown).toContain('\n600\n')
+})
+
+it('has what is printed after a full-screen program whose end is not kept', async () => {
+  const { prompts, type, print, report } = harness()
+  await prompts()
+  type('vim x; make\r')
+  for (const host of ['m1', 'm2', 'm3']) {
+    await print(host, 'vim x; make\r\n\x1b[?2004l\r\x1b[?1049hscreen')
+    for (let part = 0; part < 40; part++) await print(host, `${'drawn '.repeat(200)}\r`)
+    await print(host, '\x1b[?10')
+    await print(host, '49l')
+    for (let part = 0; part < 40; part++) await print(host, `${'made '.repeat(200)}\r\n`)
+    await print(host, `done\r\n\x1b[?2004h${host}# `)
+  }
+  const { markdown } = await report()
+  expect(markdown).not.toContain('drawn')
+  expect(markdown).toMatch(/made[\s\S]*\ndone\n/)
+})

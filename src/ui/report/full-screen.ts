@@ -1,0 +1,35 @@
+/** Where output enters and leaves the screen of full-screen programs. Pure. */
+
+/** Not one pattern for the mode: it would try every place of a long list of modes as the one that is searched. */
+const MODES = /\x1b\[\?([\d;]*)([hl])/g
+const FULL_SCREEN: ReadonlySet<string> = new Set(['47', '1047', '1049'])
+/** Longer than a sequence that enters or leaves it. */
+export const SWITCH_BYTES = 16
+
+type Switch = { readonly enters: boolean; readonly begin: number; readonly end: number }
+
+const switchesIn = (bytes: Buffer): readonly Switch[] =>
+  [...bytes.toString('latin1').matchAll(MODES)].flatMap(({ index, 0: whole, 1: modes = '', 2: letter }) =>
+    modes.split(';').some((mode) => FULL_SCREEN.has(mode))
+      ? [{ enters: letter === 'h', begin: index, end: index + whole.length }]
+      : [],
+  )
+
+export const entersFullScreen = (bytes: Buffer): boolean => switchesIn(bytes).some(({ enters }) => enters)
+
+/** Whether a full-screen program draws after these bytes; undefined: they do not tell. */
+export const endsInFullScreen = (bytes: Buffer): boolean | undefined => switchesIn(bytes).at(-1)?.enters
+
+/** Without what full-screen programs draw. `isInside`: it begins in one. */
+export function withoutFullScreen(bytes: Buffer, isInside = false): Buffer {
+  const kept: Buffer[] = []
+  let from = isInside ? undefined : 0
+  for (const { enters, begin, end } of switchesIn(bytes)) {
+    if (enters && from !== undefined) {
+      kept.push(bytes.subarray(from, end))
+      from = undefined
+    } else if (!enters) from ??= begin
+  }
+  if (from !== undefined) kept.push(bytes.subarray(from))
+  return Buffer.concat(kept)
+}
