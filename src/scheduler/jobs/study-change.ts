@@ -63,7 +63,7 @@ export function continueStudy(
     }
     const count = studies.nextNumber(id)
     const trials = more === undefined ? state.trials : (state.trials ?? count) + more
-    const { reason: _, endedMs: __, beganMs: ___, ...rest } = state
+    const { reason: _, endedMs: __, beganMs: ___, again: ____, ...rest } = state
     const next = { ...rest, kind: 'running' as const, failuresFrom: count, ...(trials !== undefined && { trials }) }
     const most = mostTrials({ spec, state: next })
     const stopped = studies.trials(id).flatMap(({ job, end, stopping }) => {
@@ -79,11 +79,14 @@ export function continueStudy(
             ? `Say how many more trials to run: muster study more ${name} --trials 10`
             : 'All points of its space are tried. Create another study, with more values or with --repeat.',
       })
-    studies.setState(id, next)
-    store.applyAll(
-      stopped.map((job) => ({ id: job, event: { kind: 'retry' } })),
-      nowMs,
-    )
+    // The scheduler lets the others begin when these have ended.
+    const isBounded = spec.atOnce !== undefined && spec.pbt === undefined
+    studies.setState(id, isBounded && stopped.length > 0 ? { ...next, again: stopped } : next)
+    if (!isBounded)
+      store.applyAll(
+        stopped.map((job) => ({ id: job, event: { kind: 'retry' } })),
+        nowMs,
+      )
     return { again: stopped.length, most }
   })
 }

@@ -232,6 +232,7 @@ export class StudyPass implements Disposable {
   #refill(study: Study, open: readonly OpenTrial[], nowMs: number, after: (() => void)[]): StudyState {
     let { state } = study
     if (state.kind !== 'running' || study.spec.source !== undefined) return state
+    if (state.again !== undefined) return this.#repeat(study, state.again, open, nowMs)
     const why = this.#whyNoMore(study, nowMs)
     if (why !== undefined) return open.length > 0 ? state : ended(state, why, nowMs)
     const wanted = this.#wanted(study, open, nowMs)
@@ -251,6 +252,21 @@ export class StudyPass implements Disposable {
       if (this.#whyNoMore({ ...study, state }, nowMs) !== undefined) break
     }
     return state
+  }
+
+  /** Cancelled trials begin again, as many as may run now; the state after this. */
+  #repeat(study: Study, again: readonly number[], open: readonly OpenTrial[], nowMs: number): StudyState {
+    const { store } = this.#options
+    const { again: _, ...state } = study.state
+    const cancelled = again.filter((job) => store.get(job)?.state.kind === 'cancelled')
+    const begin = cancelled.slice(0, Math.max(0, this.#wanted(study, open, nowMs)))
+    store.applyAll(
+      begin.map((job) => ({ id: job, event: { kind: 'retry' } })),
+      nowMs,
+    )
+    const rest = cancelled.slice(begin.length)
+    if (rest.length === again.length) return study.state
+    return rest.length === 0 ? state : { ...state, again: rest }
   }
 
   /** Of a population; the state after this. */

@@ -1,6 +1,7 @@
 /** Studies on hosts that are only a model: no point twice and none lost, whenever the scheduler is killed. */
 import { describe, expect, it } from 'vitest'
 import { isFinal } from '../../../../src/scheduler/jobs/job.ts'
+import { continueStudy, stopStudy } from '../../../../src/scheduler/jobs/study-change.ts'
 import type { OpenSampler } from '../../../../src/scheduler/jobs/study-pass.ts'
 import type { NewStudy } from '../../../../src/scheduler/jobs/study-rows.ts'
 import { explainStudy } from '../../../../src/scheduler/study/explain.ts'
@@ -206,6 +207,45 @@ describe('a study', () => {
     expect(explainStudy(studies.get(id)!, countTrials(studies.trials(id)), []).at(-1)).toBe(
       'It is done: 5 trials; 4 cancelled.',
     )
+  })
+
+  it('begins cancelled trials again one after the other where no more may run at once, before new ones', () => {
+    using world = new QueueWorld(HOSTS, false)
+    const id = world.store.studies.create(study({ atOnce: 1 }, { trials: 6 }), world.nowMs)
+    const { store } = world
+    const { studies } = store
+    let cancelled = 0
+    const cancel = () => {
+      const [job] = store.active()
+      if (job === undefined || cancelled === 3) return
+      cancelled += 1
+      store.applyAll([{ id: job.id, event: { kind: 'stop', reason: 'cancelled' } }], world.nowMs)
+    }
+    for (let tick = 0; tick < 20 && cancelled < 3; tick++) {
+      world.nowMs += 1000
+      cancel()
+      world.tick()
+      world.act()
+      readAll(world)
+    }
+    stopStudy(store, studies.get(id)!, { now: true }, world.nowMs)
+    world.tick()
+    const before = studies.trials(id).length
+    expect(continueStudy(store, studies.get(id)!, undefined, world.nowMs).again).toBeGreaterThanOrEqual(3)
+    let [most, mostTrials] = [0, 0]
+    runAll(world, id, () => {
+      most = Math.max(most, store.active().length + store.queued(9).length)
+      if (
+        studies
+          .trials(id)
+          .slice(0, before)
+          .some(({ end }) => end?.kind !== 'done')
+      )
+        mostTrials = studies.trials(id).length
+    })
+    expect([most, mostTrials]).toEqual([1, before])
+    expect(studies.trials(id).map(({ end }) => end?.kind)).toEqual(Array(6).fill('done'))
+    expect(studies.get(id)?.state).toMatchObject({ kind: 'done', reason: '6 trials' })
   })
 
   it('says of a trial whose last value is no number what it is', () => {
