@@ -95,11 +95,11 @@ export class EchoScreen {
    */
   resize(columns: number, rows: number): boolean {
     if (columns === this.#columns && rows === this.#height) return false
-    // A terminal with fewer rows may drop those below the cursor.
-    for (const y of [...this.#rows.keys()]) if (y > this.#y) this.#rows.delete(y)
     const most = Math.min(this.#columns, columns)
     const isWhole = ({ cells, wraps }: Row): boolean => !wraps && cells.length <= most
     const isUnwrapped = this.#beginsLine && this.#x < most && [...this.#rows.values()].every(isWhole)
+    // A terminal with fewer rows may drop those below the cursor.
+    for (const y of [...this.#rows.keys()]) if (y > this.#y) this.#rows.delete(y)
     const isLost = !this.#isColumnSure || (columns !== this.#columns && !isUnwrapped)
     if (isLost) this.#lose()
     this.#columns = Math.max(2, columns)
@@ -398,6 +398,7 @@ export class EchoScreen {
 
   /** Of the row: 0 what is right of the cursor, 1 what is left of it, 2 all. */
   #eraseInLine(mode: number): void {
+    if (mode > 2) return
     if (!this.#isColumnSure) return this.#loseLine()
     const from = mode === 0 ? this.#x : 0
     const to = mode === 1 ? this.#x + 1 : this.#columns
@@ -407,7 +408,7 @@ export class EchoScreen {
   }
 
   #eraseInScreen(mode: number): void {
-    if (mode === 3) return
+    if (mode > 2) return
     const isAbove = (y: number): boolean => y < this.#y
     for (const y of [...this.#rows.keys()])
       if (y >= this.#top && y !== this.#y && (mode === 2 || isAbove(y) === (mode === 1))) this.#rows.delete(y)

@@ -102,6 +102,10 @@ it('never takes for text what the emulator does not show, also after its size ha
         // After a flag, whose width is not known, the row may wrap, or be longer than what is known of it.
         [['\x1b[11G', 'aaa', 'aaaaa', '語', '\x1b[B', '🇩🇪', 'aaa', '\x1b[3f', '語'], 1, 0],
         [['🇩🇪', 'a', 'a', '\x1b[G', '語', { columns: 3, rows: 1 }, '語'], 0, 0],
+        // Erases nothing.
+        [['a', '\x1b[`', '語', '\x1b[5J', '語', { columns: 5, rows: 1 }, 'h'], 0, 5],
+        // A line below the cursor wraps.
+        [['aa', '\x1b[12A', '\r\n', 'a', { columns: 13, rows: 4 }, 'e'], 2, 11],
       ],
     },
   )
