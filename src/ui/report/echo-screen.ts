@@ -70,6 +70,7 @@ export class EchoScreen {
   #isRowSure = true
   /** A mode or the like that is not modelled: nothing that is printed counts. */
   #isStrange: boolean
+  #isAlternate = false
 
   constructor(columns: number, before: string, look: Look) {
     this.#columns = Math.max(2, columns)
@@ -95,6 +96,8 @@ export class EchoScreen {
    */
   resize(columns: number, rows: number): boolean {
     if (columns === this.#columns && rows === this.#height) return false
+    // Where the cursor of a full-screen program is then is up to the terminal.
+    if (this.#isAlternate) this.#beStrange()
     const most = Math.min(this.#columns, columns)
     const isWhole = ({ cells, wraps }: Row): boolean => !wraps && cells.length <= most
     const isUnwrapped = this.#beginsLine && this.#x < most && [...this.#rows.values()].every(isWhole)
@@ -312,7 +315,10 @@ export class EchoScreen {
         continue
       }
       if (SAVES_CURSOR.has(mode) && isSet) this.#save()
-      if (SCREEN_MODES.has(mode)) this.#lose()
+      if (SCREEN_MODES.has(mode)) {
+        this.#lose()
+        this.#isAlternate = isSet
+      }
       if (SAVES_CURSOR.has(mode) && !isSet) this.#restore()
       if (mode === WRAPS ? !isSet : isSet && STRANGE_MODES.has(mode)) this.#beStrange()
     }
