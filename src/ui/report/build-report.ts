@@ -624,6 +624,9 @@ function rowsOf(text: string, rows: readonly string[]): number | undefined {
 
 const BLANKS = /\s+/gu
 
+/** Around a paste, as a terminal echoes it while no line editor reads. */
+const BRACKETS = /^\^\[\[200~|\^\[\[201~$/g
+
 /** Without the echo of what was typed ahead; mixed if some of it is not a line of its own. */
 function withoutAhead(lines: readonly string[], part: HostPart): Pick<Shown, 'lines' | 'isMixed'> {
   const { isMixed } = part
@@ -631,7 +634,7 @@ function withoutAhead(lines: readonly string[], part: HostPart): Pick<Shown, 'li
   const left = [...lines]
   let isApart = true
   for (const { text } of ahead.flatMap((typed) => typed.lines)) {
-    const at = left.findIndex((line) => line.trim() === text)
+    const at = left.findIndex((line) => line.replace(BRACKETS, '').trim() === text)
     if (at < 0) isApart = false
     else left.splice(at, 1)
   }

@@ -260,6 +260,8 @@ export class EchoScreen {
     for (let y = this.#y + 1; y <= last; y++) this.#rows.delete(y)
     cells.length = Math.min(cells.length, this.#x)
     this.#rowAt(this.#y).wraps = false
+    // It may have gone into the row below.
+    if (this.#isRowSure && this.#x + this.#mostBeyond > this.#columns) this.#lose()
   }
 
   #control(token: string, parameters: string, final: string): void {

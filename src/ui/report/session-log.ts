@@ -841,13 +841,17 @@ function isEmptyPrompt(
   return text === '' || !before.trimEnd().endsWith(text)
 }
 
-/** Whether the line of `part`, and no other, stands at the prompt in `output`. */
+/** Whether the line of `part`, or its paste, and nothing else, stands at the prompt in `output`. */
 function stands({ typed, columns }: HostPart, output: Uint8Array, look: Look | undefined): boolean {
-  const [line, ...others] = typed.lines
-  if (typed.enters !== 1 || line === undefined || line.isEdited || others.length > 0) return false
-  const echo = new TypedLines('', typed.columns ?? columns, false, look && { ...look, seen: '' })
-  echo.type(Buffer.from(line.text), 0)
+  const { lines } = typed
+  const [line] = lines
+  if (typed.enters !== 1 || line === undefined || lines.some(({ isEdited }) => isEdited)) return false
+  const isPaste = lines.length > 1
+  const text = lines.map((each) => each.text).join('\n')
+  const echo = new TypedLines('', typed.columns ?? columns, isPaste, look && { ...look, seen: '' })
+  echo.type(Buffer.from(isPaste ? `\x1b[200~${text}\x1b[201~` : text), 0)
   echo.print(output)
+  if (isPaste) return echo.lines.every(({ state }) => state === 'echoed')
   return echo.isEchoed || standsBehindSign(line.text, output)
 }
 

@@ -331,12 +331,12 @@ export class TypedLines {
     line.plain = line.text
   }
 
-  /** The line was found at a prompt. */
+  /** It was found at a prompt. */
   confirm(): void {
-    const [first] = this.#lines
-    if (first === undefined) return
-    first.echoed = first.plain
-    first.settled = first.plain
+    for (const line of this.#lines) {
+      line.echoed = line.plain
+      line.settled = line.plain
+    }
   }
 
   /** The host's terminal has another size. */

@@ -78,6 +78,17 @@ it.each(
   expect(await reportOf(steps, 10_000)).toEqual(report)
 })
 
+// `echo zero`; while the host does not answer, `hostname` or `sleep 1`, a paste of `echo one` and `ls /etc/hostname`, and Enter; `echo after`.
+it.each(
+  recorded<readonly string[]>('pasted-ahead'),
+)('a paste of several lines that is typed ahead has its own output, and is not called hidden: %s', async (_, steps) => {
+  const [zero, line, paste, after, ...rest] = await reportOf(steps, 10_000)
+  expect(zero).toEqual(['echo zero', 'zero'])
+  expect([['hostname', 'm1'], ['sleep 1']]).toContainEqual(line)
+  expect(paste).toEqual(['echo one … (2 lines)', 'one', expect.stringMatching(/^\/etc\/hostname\*?$/)])
+  expect([after, ...rest]).toEqual([['echo after', 'after']])
+})
+
 // `echo start`; a loop of three lines is pasted, and cancelled; `echo next`.
 it.each(
   recorded<readonly string[]>('pasted-cancelled'),

@@ -104,6 +104,8 @@ it('never takes for text what the emulator does not show, also after its size ha
         [['🇩🇪', 'a', 'a', '\x1b[G', '語', { columns: 3, rows: 1 }, '語'], 0, 0],
         // The alternate screen gets another size.
         [[{ columns: 12, rows: 2 }, '語', '\x1b[?1049h', 'a', '\x1b[F', { columns: 2, rows: 4 }, 'a', 'aaaaag'], 1, 10],
+        // A flag that may stand in the row below.
+        [['🇩🇪', '\x1b[`', '語', '\x1b[A', 'a'], 0, 11],
         // Erases nothing.
         [['a', '\x1b[`', '語', '\x1b[5J', '語', { columns: 5, rows: 1 }, 'h'], 0, 5],
         // A line below the cursor wraps.
