@@ -327,7 +327,7 @@ class LaunchWatch {
     const nowMs = this.#context.now()
     if (state.kind !== 'queued' || this.#options.json || nowMs - waitsFrom(this.#job) < WAIT_MS) return
     const { why } = whyWaiting(this.#job, this.#queue, nowMs)
-    const text = why.join(' ')
+    const text = why.join('; ')
     if (text === '' || text === this.#waits || this.#waitsSaid >= MOST_WAITS) return
     this.#waits = text
     this.#waitsSaid += 1

@@ -77,7 +77,7 @@ export function studyLines(study: Study, queue: OpenQueue, nowMs: number): reado
     ['running', some(running.map((one) => openText(one, study, nowMs)))],
     [
       'waiting',
-      first === undefined ? [] : [`${counted(waiting.length, 'trial')}${why.length > 0 ? `: ${why.join(' ')}` : ''}`],
+      first === undefined ? [] : [`${counted(waiting.length, 'trial')}${why.length > 0 ? `: ${why.join('; ')}` : ''}`],
     ],
     ...(['pruned', 'failed', 'cancelled'] as const).map((kind): readonly [string, readonly string[]] => [
       kind,

@@ -63,6 +63,8 @@ export class EchoScreen {
   #saved: Place | undefined
   /** The cursor's row is the first of its line, so the cursor keeps its column when the terminal gets another width. */
   #beginsLine: boolean
+  /** Of all rows it is known whether they wrap. */
+  #isWhole = true
   /** Not after characters whose width is not known, nor after a sequence that may have moved the cursor. */
   #isColumnSure = true
   /** The most columns by which the cursor may be further right than `#x`, because of characters whose width is not known. */
@@ -181,10 +183,10 @@ export class EchoScreen {
     this.#leaveMargin()
     if (continues) this.#rowAt(this.#y).wraps = true
     this.#down()
-    this.#beginsLine = !continues
+    this.#beginsLine = !continues && this.#isWhole
     if (continues) return
     if (!isLast) {
-      if (!this.#isColumnSure) this.#rows.clear()
+      if (!this.#isColumnSure) this.#forgetRows()
       return
     }
     this.#start = 0
@@ -345,7 +347,7 @@ export class EchoScreen {
 
   /** What stands where is no longer known, nor where the cursor is. */
   #lose(): void {
-    this.#rows.clear()
+    this.#forgetRows()
     this.#start = 0
     this.#saved = undefined
     this.#beginsLine = false
@@ -358,8 +360,14 @@ export class EchoScreen {
     this.#isStrange = true
   }
 
+  #forgetRows(): void {
+    this.#rows.clear()
+    this.#isWhole = false
+  }
+
   #loseLine(): void {
     this.#beginsLine = false
+    this.#isWhole = false
     const [first, last] = this.#lineAround(this.#y)
     for (let y = first; y <= last; y++) this.#rows.delete(y)
   }
@@ -377,7 +385,7 @@ export class EchoScreen {
 
   #moveRows(by: number): void {
     this.#leaveMargin()
-    if (!this.#isRowSure || !this.#isColumnSure) this.#rows.clear()
+    if (!this.#isRowSure || !this.#isColumnSure) this.#forgetRows()
     this.#beginsLine = false
     this.#y = Math.max(this.#top, Math.min(this.#top + this.#height - 1, this.#y + by))
   }
@@ -391,7 +399,7 @@ export class EchoScreen {
 
   #goTo(row: number, column: number): void {
     this.#toColumn(column)
-    if (!this.#isRowSure) this.#rows.clear()
+    if (!this.#isRowSure) this.#forgetRows()
     this.#isRowSure = true
     this.#beginsLine = false
     this.#start = 0

@@ -106,6 +106,15 @@ it('never takes for text what the emulator does not show, also after its size ha
         [[{ columns: 12, rows: 2 }, '語', '\x1b[?1049h', 'a', '\x1b[F', { columns: 2, rows: 4 }, 'a', 'aaaaag'], 1, 10],
         // A flag that may stand in the row below.
         [['🇩🇪', '\x1b[`', '語', '\x1b[A', 'a'], 0, 11],
+        // A line feed to a row that is no longer known, and continues the one above.
+        [
+          [
+            ...[{ columns: 10, rows: 1 }, { columns: 10, rows: 3 }, '語', '語', 'aa', '\x1b[;3H', '\n', 'aa'],
+            ...[{ columns: 7, rows: 3 }, '語', '👩\u200d💻'],
+          ],
+          2,
+          9,
+        ],
         // Erases nothing.
         [['a', '\x1b[`', '語', '\x1b[5J', '語', { columns: 5, rows: 1 }, 'h'], 0, 5],
         // A line below the cursor wraps.
