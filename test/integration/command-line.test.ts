@@ -170,6 +170,18 @@ describe('the command line', () => {
     ])
   })
 
+  it.each([
+    [['copy', 'm1:/tmp/a', 'my dir'], "muster fetch m1 /tmp/a 'my dir'"],
+    [['copy', 'app.conf', 'root@m1:~/x'], "muster copy root@m1 app.conf '~/x'"],
+    [['fetch', 'm1:~/run.log', '.'], "muster fetch m1 '~/run.log' ."],
+    [['copy', 'm1:/a', 'm2:/b'], undefined],
+  ])('says how to write what is written as for scp: %j', async (words, command) => {
+    const { code, stderr } = await muster(words)
+    expect(code).toBe(2)
+    if (command === undefined) expect(stderr).toContain('\nExample: ')
+    else expect(stderr).toContain(`\nRun: ${command}\n`)
+  })
+
   it('treats an empty path as an unset variable, and copies nothing', async () => {
     for (const args of [
       ['copy', 'm8', '', 'there'],

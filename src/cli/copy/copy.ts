@@ -3,6 +3,8 @@ import { resolve } from 'node:path'
 import { Option } from 'commander'
 import { systemClock } from '../../base/clock.ts'
 import { MusterError } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { expandWord } from '../../ops/run/command-template.ts'
 import { bytePathOf } from '../../ssh/copy/byte-path.ts'
@@ -22,15 +24,37 @@ import { CopyReport } from './report.ts'
  * Sources, and the last path. An empty one is a variable that was never set: as the current directory it would copy all of that.
  * @throws MusterError `usage`
  */
-function splitPaths(paths: readonly string[], last: string, example: string): [readonly string[], string] {
+function splitPaths(
+  target: string,
+  paths: readonly string[],
+  last: string,
+  example: string,
+): [readonly string[], string] {
   const end = paths.at(-1)
-  if (end === undefined || paths.length < 2)
-    throw new MusterError('usage', `copying needs a source and a ${last}`, { hint: `Example: ${example}` })
+  if (end === undefined || paths.length < 2) {
+    const asScp = end === undefined ? undefined : scpWords(target, end)
+    const hint = asScp === undefined ? `Example: ${example}` : `Run: ${asScp}`
+    throw new MusterError('usage', `copying needs a source and a ${last}`, { hint })
+  }
   if (paths.includes(''))
     throw new MusterError('usage', 'a path is empty', {
       hint: 'Is a variable not set? Write . for the current directory, and ~ for the home directory of a host.',
     })
   return [paths.slice(0, -1), end]
+}
+
+/** `HOST:PATH` */
+const SCP_PATH = /^((?:[^\s@:/]+@)?[^\s@:/]+):([/~.].*)$/
+
+/** What somebody meant who typed it as for scp; undefined: nothing that is known. */
+function scpWords(from: string, to: string): string | undefined {
+  const command = (verb: string, [, host = '', there = '']: readonly string[], ...here: readonly [string] | []) => {
+    const paths = verb === 'fetch' ? [there, ...here] : [...here, there]
+    return printable(['muster', verb, ...[host, ...paths].map(shellQuote)].join(' '))
+  }
+  const [source, destination] = [SCP_PATH.exec(from), SCP_PATH.exec(to)]
+  if (source !== null && destination === null) return command('fetch', source, to)
+  return source === null && destination !== null ? command('copy', destination, from) : undefined
 }
 
 type CopyOptions = GlobalOptions & { readonly via: CopyVia; readonly specialBits?: boolean }
@@ -72,7 +96,7 @@ const copyVerb = (
       .option('--special-bits', 'keep setuid, setgid and sticky bits where the owner is the same (default: drop them)'),
   help,
   async run(target: string, given: readonly string[], options: CopyOptions, context: CliContext) {
-    const [sources, destination] = splitPaths(given, last, example)
+    const [sources, destination] = splitPaths(target, given, last, example)
     const wrong = remotePaths(sources, destination)
       .map(hostInPath)
       .find((error) => error !== undefined)
