@@ -531,7 +531,7 @@ function rendered(
   ]
   return {
     command: hide(command).slice(0, MOST_COLUMNS),
-    lines: [...hideAcross(lines), ...note].map((line) => hide(line).slice(0, MOST_COLUMNS)),
+    lines: [...hideAcross(lines).map((line) => hide(line).slice(0, MOST_COLUMNS)), ...note],
     isMixed,
     // A line editor that reads is at its prompt, wherever the cursor is now.
     outcome:

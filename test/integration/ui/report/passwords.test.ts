@@ -121,15 +121,20 @@ it.each([
 it('hides nothing in what stands for hidden text', async () => {
   const { prompts, run, report, type, print } = harness()
   await prompts()
-  for (const password of ['typed-in-vain-1', 'typed', 'echo']) {
+  for (const password of ['typed-in-vain-1', 'typed', 'echo', 'full-screen']) {
     type('sudo true\r')
     for (const host of ['m1', 'm2', 'm3']) await print(host, 'sudo true\r\n[sudo] password for me: ')
     type(`${password}\r`)
     for (const host of ['m1', 'm2', 'm3']) await print(host, `\r\n\x1b[?2004h${host}# `)
   }
   await run('history', () => ' 1 typed-in-vain-1 echo\r\n')
+  // Nor in what Muster says itself.
+  type('true\r')
+  for (const host of ['m1', 'm2', 'm3'])
+    await print(host, 'true\r\n\x1b[?2004l\r\x1b[?1049hscreen\x1b[?1049l\x1b[?2004hm1# ')
   const { markdown } = await report()
   expect(markdown).toContain(' 1 [not shown: typed without echo] [not shown: typed without echo]\n')
+  expect(markdown).toContain('[a full-screen program ran here]')
 })
 
 it.each([
