@@ -8,12 +8,15 @@ export const SWITCH_BYTES = 16
 
 type Switch = { readonly enters: boolean; readonly begin: number; readonly end: number }
 
-const switchesIn = (bytes: Buffer): readonly Switch[] =>
-  [...bytes.toString('latin1').matchAll(MODES)].flatMap(({ index, 0: whole, 1: modes = '', 2: letter }) =>
+function switchesIn(bytes: Buffer): readonly Switch[] {
+  // Nearly all output, and much of it where a host floods.
+  if (!bytes.includes('\x1b[?')) return []
+  return [...bytes.toString('latin1').matchAll(MODES)].flatMap(({ index, 0: whole, 1: modes = '', 2: letter }) =>
     modes.split(';').some((mode) => FULL_SCREEN.has(mode))
       ? [{ enters: letter === 'h', begin: index, end: index + whole.length }]
       : [],
   )
+}
 
 export const entersFullScreen = (bytes: Buffer): boolean => switchesIn(bytes).some(({ enters }) => enters)
 
