@@ -2,9 +2,11 @@
  * What a Kubernetes cluster has and who holds it, from its nodes, pods and jobs. Pure. It does not tell which device of a node a pod
  * has, so pods get them from the first one on, the oldest pod first.
  */
+
 import { type JsonRecord, numberOf, record, textOf } from '../../base/json-lines.ts'
 import { naturalOrder } from '../../base/natural-order.ts'
 import { printable } from '../../base/printable.ts'
+import { drawnNodes } from '../drawn-nodes.ts'
 import { KEY_LABEL } from './manifest.ts'
 import {
   conditionOf,
@@ -94,9 +96,6 @@ export type KubernetesObjects = {
 const MOST_NAME = 253
 /** Of one node; no more are drawn. */
 const MOST_GPUS = 128
-/** As many as Kubernetes supports. Of more, the picture would take longer than the pause after it. */
-const MOST_NODES = 5000
-const MOST_GPUS_OF_ALL = 65_536
 
 /** The API server allows no longer name; a slice would keep the whole string in memory. */
 function nameOf(value: unknown): string {
@@ -154,7 +153,7 @@ export function kubernetesUsage({ nodes, pods, idleJobs, namespace, note }: Kube
   const all = [...pods].toSorted((one, other) => one.createdMs - other.createdMs || (one.name < other.name ? -1 : 1))
   const byNode = Map.groupBy(all, ({ node }) => node)
   const found = (nodes === undefined ? blindNodes(byNode) : [...nodes]).toSorted(byName)
-  const known = drawnNodes(found)
+  const known = drawnNodes(found, ({ devices }) => boxesOf(devices))
   const left = found.length - known.length
   const notes = [...(note === undefined ? [] : [note]), ...(left === 0 ? [] : [`${left} more nodes are not shown`])]
   const devices = new Map(known.flatMap((node) => devicesOf(node, byNode.get(node.name) ?? [])))
@@ -171,15 +170,6 @@ export function kubernetesUsage({ nodes, pods, idleJobs, namespace, note }: Kube
 type Named = { readonly name: string }
 /** `w2` before `w10`. */
 export const byName = (one: Named, other: Named): number => naturalOrder(one.name, other.name)
-
-function drawnNodes(nodes: readonly KubernetesNode[]): readonly KubernetesNode[] {
-  let gpus = 0
-  const end = nodes.findIndex(({ devices }, index) => {
-    gpus += boxesOf(devices)
-    return index === MOST_NODES || gpus > MOST_GPUS_OF_ALL
-  })
-  return end === -1 ? nodes : nodes.slice(0, end)
-}
 
 const holderOf = ({ namespace, owner }: Pick<KubernetesPod, 'namespace' | 'owner'>): string => `${namespace}/${owner}`
 

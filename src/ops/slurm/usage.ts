@@ -1,7 +1,9 @@
 /** What a Slurm cluster has and who holds it: jobs as squeue has them, with the devices of `scontrol -d`. */
 import { getOrMake } from '../../base/collections.ts'
+import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import { expandHostSet } from '../../inventory/host-set.ts'
+import { drawnNodes } from '../drawn-nodes.ts'
 import { decoded, nowOf, reasonWords, squeueFormat, startOf } from './queue.ts'
 
 export type SlurmNode = {
@@ -122,12 +124,19 @@ export function parseUsage(text: string): SlurmUsage | undefined {
   if (lines.at(-1) !== 'end') return undefined
   const me = /^me (\d{1,10})$/m.exec(text)?.[1]
   const more = Number(/^more (\d{1,9})$/m.exec(text)?.[1] ?? 0)
-  const nodes = lines.flatMap((line) => (line.startsWith('NodeName=') ? nodeOf(line) : []))
+  const all = lines.flatMap((line) => (line.startsWith('NodeName=') ? nodeOf(line) : []))
+  const nodes = drawnNodes(all, ({ gpus }) => gpus)
   const names = new NodeNames(new Set(nodes.map(({ name }) => name)))
   const held = heldOf(lines, names)
   const nowS = nowOf(text)
   const jobs = lines.flatMap((line) => (line.startsWith('job\t') ? jobOf(line, me, names, held, nowS) : []))
-  return { nodes, jobs, ...(more > 0 ? { note: `${more} more jobs are not shown` } : {}) }
+  const notes = [
+    ...(all.length > nodes.length
+      ? [`${counted(all.length - nodes.length, 'more node is', 'more nodes are')} not shown`]
+      : []),
+    ...(more > 0 ? [`${counted(more, 'more job is', 'more jobs are')} not shown`] : []),
+  ]
+  return { nodes, jobs, ...(notes.length > 0 ? { note: notes.join('; ') } : {}) }
 }
 
 const wordsOf = (line: string): readonly (readonly [key: string, value: string])[] =>

@@ -147,16 +147,20 @@ export function fragmentation(hosts: readonly PackedHost[], down: Readonly<Recor
   return {
     /** Whole free devices, of all hosts. */
     free: sum(up, wholeOf),
-    mostOnOneHost: Math.max(0, ...up.map(wholeOf)),
-    largestHost: Math.max(0, ...up.map(({ devices }) => devices.length)),
+    mostOnOneHost: largest(up, wholeOf),
+    largestHost: largest(up, ({ devices }) => devices.length),
     piecesMilli: sum(pieces, (milli) => milli),
-    largestPieceMilli: Math.max(0, ...pieces),
+    largestPieceMilli: largest(pieces, (milli) => milli),
     strandedMilli: sum(up, ({ strandedMilli }) => strandedMilli),
     stranded: up.filter(({ strandedMilli }) => strandedMilli > 0).map(({ name }) => name),
   }
 }
 
 const devicesOf = ({ devices }: PackedHost) => devices
+
+/** Of many, too: a call has no room for so many arguments. */
+const largest = <T>(all: readonly T[], of: (one: T) => number): number =>
+  all.reduce((most, one) => Math.max(most, of(one)), 0)
 
 const sum = <T>(of: readonly T[], amount: (one: T) => number) => of.reduce((total, one) => total + amount(one), 0)
 

@@ -463,6 +463,18 @@ end
     ])
   })
 
+  it('has no more nodes and devices than can be drawn, and says how many are left out', () => {
+    const many = Array.from({ length: 12_000 }, (_, index) => `NodeName=z${index} CPUTot=4 Gres=gpu:128 State=IDLE`)
+    const job = running('1', '1000', 'z[0-11999]')
+    const held = 'JobId=1 Nodes=z[0-11999] CPU_IDs=0-3 Mem=10 GRES=gpu:128(IDX:0-127)'
+    const usage = parseUsage([...many, job, held, 'end'].join('\n'))
+    expect([usage?.nodes.length, usage?.note]).toEqual([512, '11488 more nodes are not shown'])
+    expect(
+      parseUsage([...many.map((line) => line.replace('gpu:128', '(null)')), 'end'].join('\n'))?.nodes,
+    ).toHaveLength(5000)
+    expect(usage?.jobs[0]?.shares).toHaveLength(512)
+  })
+
   it('is also what nodes say is held, as a line break in the name of a job hides its devices', () => {
     const types = 'Gres=gpu:a100:2,gpu:h100:4 GresUsed=gpu:a100:2(IDX:0-1),gpu:h100:0(IDX:N/A),shard:0(0/8)'
     const usage = parseUsage(`me 1000
