@@ -80,7 +80,7 @@ const HALF_OF_DAY = /(?<=\d ?)[ap]m\b/gi
 /** Of directories, their last names. Without what changes by itself. */
 const wordsOfPrompt = (prompt: string): readonly string[] =>
   prompt
-    .split(/[\s:@[\](){}#$%>❯»λ➜]+/u)
+    .split(/[^\p{L}\p{M}\p{N}_~./+-]+/u)
     .filter((word) => !CHANGING_WORD.test(word))
     .map((word) => word.split('/').findLast((part) => part !== '') ?? word)
     .filter((word) => word !== '')

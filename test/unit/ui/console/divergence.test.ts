@@ -362,10 +362,17 @@ describe('among hosts with prompts of different kinds', () => {
     ['AM or PM', (time: string) => `${time} ${time < '12' ? 'AM' : 'PM'} m1 ~ % `],
     ['a status and a clock', (time: string, status: string) => `root@m1 ~ [${status}] ${time} $ `],
     ['a status in brackets', (_: string, status: string) => `root@m1 ~ [${status}] $ `],
+    ['a bare status behind a line', (_: string, status: string) => `┌─[root@m1] ~\r\n└─${status}# `],
     ['a number of the line', (time: string) => `m1 ${time.slice(-2)} ~ $ `],
   ])('none differs by %s in its prompt', async (_, promptOf) => {
-    const own = (time: string, status: string) => (host: string) =>
-      `\x1b[?2004h${host === 'm1' ? promptOf(time, status) : host === 'm2' ? `\r\nroot@m2:~\r\n${status} > ` : `${host}:~$ `}`
+    const own = (time: string, status: string) => (host: string) => {
+      const others: Record<string, string> = {
+        m1: promptOf(time, status),
+        m2: `\r\nroot@m2:~\r\n${status} > `,
+        m3: `┌─[root@m3] ~\r\n└─${status}# `,
+      }
+      return `\x1b[?2004h${others[host] ?? `${host}:~$ `}`
+    }
     const harness = await atPrompts(undefined, own('11:59:58', '0'))
     expect(header(harness)).not.toContain('differ')
     for (const [time, status] of [
