@@ -350,6 +350,7 @@ export class ConsoleApp implements PageContext, Disposable {
         },
         isEditing: modes.isBracketedPaste,
         isFullScreen: modes.isAlternateScreen,
+        shows: (text) => screen.visibleText().join('').includes(text),
       }
     })
     this.loginOutput = this.#owned.own(

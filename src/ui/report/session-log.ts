@@ -32,6 +32,8 @@ export type PaneFacts = {
   /** A line editor marks its prompts. */
   readonly isEditing: boolean
   readonly isFullScreen: boolean
+  /** Whether this text is anywhere on its screen. */
+  readonly shows?: (text: string) => boolean
   /** Without it, all text is seen. */
   readonly look?: Look
 }
@@ -350,6 +352,10 @@ export class SessionLog {
   readonly #editors = new Map<string, Editor>()
   /** What is typed where a full-screen program, such as tmux, shows a question for a password. */
   readonly #asked = new Map<string, TypedLines>()
+  /** By host, what full-screen programs got and have not shown yet. */
+  readonly #unseen = new Map<string, readonly Unseen[]>()
+  /** Of these, the one that no other key has followed. */
+  readonly #lastUnseen = new Map<string, Unseen>()
   /** By host, the last ones. */
   readonly #ended = new Map<string, EndedKeys>()
   readonly #secrets: string[] = []
@@ -367,7 +373,9 @@ export class SessionLog {
   otherSecrets(): ReadonlySet<string> {
     const asked = [...this.#asked.values()].flatMap((typed) => typed.hidden)
     const ended = [...this.#ended.values()].flatMap((keys) => keys.secrets)
-    return new Set([...this.#secrets, ...asked, ...ended].filter((text) => text !== ''))
+    for (const host of this.#unseen.keys()) this.#findUnseen(host)
+    const unseen = [...this.#unseen.values()].flat().map(({ text }) => text)
+    return new Set([...this.#secrets, ...asked, ...ended, ...unseen].filter((text) => text !== ''))
   }
 
   /** Hides an answer to a question of a server, because any host may print it. */
@@ -400,10 +408,14 @@ export class SessionLog {
         continue
       }
       if (pane.isFullScreen) {
-        if (!this.#asked.has(host) && asksSecret(pane.before, pane.look?.seen ?? ''))
+        this.#lastUnseen.delete(host)
+        // In tmux, say, a shell may run a program that reads without echo, whatever its question is.
+        const asks = asksSecret(pane.before, pane.look?.seen ?? '')
+        if (!this.#asked.has(host) || (asks && this.#asked.get(host)?.asksSecret === false))
           this.#asked.set(host, new TypedLines(pane.before, pane.columns, false, pane.look))
         continue
       }
+      if (this.#asked.get(host)?.asksSecret === false) this.#asked.delete(host)
       this.#forgetEscaped(host, pane)
       const chainBefore = this.#current.get(host)
       const part = this.#nextPart(host, pane)
@@ -426,6 +438,7 @@ export class SessionLog {
       else this.#stopEditor(host)
     }
     this.#print(host, bytes.subarray(from))
+    this.#findUnseen(host)
     if (this.#bytes > MOST_BYTES) this.#drop()
   }
 
@@ -755,9 +768,42 @@ export class SessionLog {
       asked?.type(bytes, nowMs)
       if (asked?.isEntered) {
         this.#asked.delete(host)
-        this.#keepSecrets(asked)
+        if (asked.asksSecret) this.#keepSecrets(asked)
+        // Where a shell got it, too, that shell's answer tells whether it is a command.
+        else if (typed.every((each) => this.#paneOf(each.host)?.isFullScreen === true)) this.#awaitEcho(host, asked)
       }
     }
+  }
+
+  /** What a full-screen program got is a secret unless it shows it at the cursor, now or soon. */
+  #awaitEcho(host: string, { lines }: TypedLines): void {
+    const before = this.#paneOf(host)?.before ?? ''
+    const unseen = lines.flatMap(({ text, isEdited }, index): Unseen[] => {
+      if (isEdited || text.length < SHORTEST_SECRET) return []
+      if (index > 0) return [{ text, before: undefined }]
+      return endsWithSome(before.trimEnd(), text) ? [] : [{ text, before }]
+    })
+    if (unseen.length === 0) return
+    const waiting = [...(this.#unseen.get(host) ?? []), ...unseen]
+    for (const { text } of waiting.splice(0, Math.max(0, waiting.length - MOST_UNSEEN))) this.#keepSecret(text)
+    this.#unseen.set(host, waiting)
+    this.#lastUnseen.set(host, unseen.at(-1) as Unseen)
+  }
+
+  /** Where nothing stands left of it, other output may be taken for an echo. */
+  #findUnseen(host: string): void {
+    const waiting = this.#unseen.get(host)
+    const pane = waiting && this.#paneOf(host)
+    if (waiting === undefined || pane === undefined) return
+    // A command that ended the program at once, such as `exit` in tmux, is shown no more.
+    const last = this.#lastUnseen.get(host)
+    const isLast = (each: Unseen): boolean => each === last && IS_PROMPT.test(each.before?.trimEnd() ?? '$')
+    const isShown = ({ text, before }: Unseen): boolean =>
+      before?.trim() !== '' && pane.shows?.((before ?? '') + text) === true
+    const left = waiting.filter((each) => (pane.isFullScreen ? !isShown(each) : !isLast(each)))
+    if (!pane.isFullScreen) this.#lastUnseen.delete(host)
+    if (left.length === 0) this.#unseen.delete(host)
+    else if (left.length < waiting.length) this.#unseen.set(host, left)
   }
 
   #keepSecrets({ hidden }: TypedLines): void {
@@ -787,6 +833,20 @@ export class SessionLog {
       }
   }
 }
+
+/** `before`: left of the cursor at Enter; undefined: it is a further line of a paste, and stands anywhere. */
+type Unseen = { readonly text: string; readonly before: string | undefined }
+
+/** It ends with the end of the text, or, while an echo is on its way, with its beginning. */
+const endsWithSome = (shown: string, text: string): boolean =>
+  shown.endsWith(text.slice(-LEAST_ECHO)) ||
+  Array.from({ length: text.length - LEAST_ECHO }, (_, index) => text.slice(0, LEAST_ECHO + index).trimEnd()).some(
+    (start) => start.length >= LEAST_ECHO && shown.endsWith(start),
+  )
+
+const LEAST_ECHO = 3
+/** By host. */
+const MOST_UNSEEN = 20
 
 const isFilled = <T>(items: readonly T[]): items is readonly [T, ...T[]] => items.length > 0
 

@@ -401,3 +401,75 @@ it('leaves out half a password at the edge of what is kept', async () => {
   expect(markdown).toContain('left out]')
   expect(markdown).not.toContain('hunter')
 })
+
+describe('what is typed in a full-screen program', () => {
+  const inTmux = async () => {
+    const test = harness()
+    await test.prompts()
+    test.type('tmux\r')
+    for (const host of ['m1', 'm2', 'm3']) await test.print(host, 'tmux\r\n\x1b[?2004l\r\x1b[?1049h\x1b[H$ ')
+    const each = async (text: string) => {
+      for (const host of ['m1', 'm2', 'm3']) await test.print(host, text)
+    }
+    const leave = async (shown: string) => {
+      test.type('exit\r')
+      await each('exit\x1b[?1049l')
+      for (const host of ['m1', 'm2', 'm3']) await test.print(host, `[exited]\r\n\x1b[?2004h${host}# `)
+      await test.run('cat file', () => `${shown}\r\n`)
+      return (await test.report()).markdown
+    }
+    return { ...test, each, leave }
+  }
+
+  it.each([
+    'Paste an API key: ',
+    'PIN code: ',
+    '',
+    'key> ',
+  ])('is a secret if it is not shown, whatever is asked: %s', async (question) => {
+    const { type, each, leave } = await inTmux()
+    for (const key of './login') {
+      type(key)
+      await each(key)
+    }
+    type('\r')
+    await each(`\r\n${question}`)
+    for (const key of '0f3a77c1d9e84b52aa10') type(key)
+    type('\r')
+    await each('\r\n$ ')
+    const markdown = await leave('password 0f3a77c1d9e84b52aa10, ./login')
+    expect(markdown).toContain('password [not shown: typed without echo], ./login')
+    expect(markdown).not.toContain('0f3a')
+  })
+
+  it('is none if it is shown, also late, at once, or broken by the edge of the window', async () => {
+    const { type, each, leave } = await inTmux()
+    const long = 'x'.repeat(50)
+    type('uptime -p')
+    await each('uptime -p')
+    type('\r')
+    await each('\r\nup 3 days\r\n$ ')
+    // Its echo comes after Enter, in part or as a whole.
+    type('hostname')
+    await each('host')
+    type('\r')
+    await each('name\r\nm\r\n$ ')
+    type('whoami -x\r')
+    await each('whoami -x\r\nann\r\n$ ')
+    type(`echo ${long}`)
+    await each(`echo ${'x'.repeat(10)}\r\n${'x'.repeat(40)}`)
+    type('\r')
+    await each('\r\n$ ')
+    type('make -j2\nls -la\r')
+    await each('make -j2\r\nmade\r\n$ ls -la\r\nfile\r\n$ ')
+    // In vi, keys that are commands do not stand in the text.
+    type('ihello world')
+    await each('hello world')
+    type('\r')
+    await each('\r\n$ ')
+    const shown = `uptime -p, hostname, whoami -x, make -j2, ls -la, ${long}, hello world`
+    const markdown = await leave(shown)
+    expect(markdown).toContain(shown)
+    expect(markdown).not.toContain('not shown')
+  })
+})
