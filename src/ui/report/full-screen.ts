@@ -1,7 +1,8 @@
 /** Where output enters and leaves the screen of full-screen programs. Pure. */
 
-/** Not one pattern for the mode: it would try every place of a long list of modes as the one that is searched. */
-const MODES = /\x1b\[\?([\d;]*)([hl])/g
+/** Modes that are set or reset, and a reset of the terminal. Not one pattern for the mode: it would try each place of a long list of modes. */
+const MODES = /\x1b\[\?([\d;]*)([hl])|\x1bc/g
+const RESET = '\x1bc'
 const FULL_SCREEN: ReadonlySet<string> = new Set(['47', '1047', '1049'])
 /** Longer than a sequence that enters or leaves it. */
 export const SWITCH_BYTES = 16
@@ -10,9 +11,9 @@ type Switch = { readonly enters: boolean; readonly begin: number; readonly end: 
 
 function switchesIn(bytes: Buffer): readonly Switch[] {
   // Nearly all output, and much of it where a host floods.
-  if (!bytes.includes('\x1b[?')) return []
+  if (!bytes.includes('\x1b[?') && !bytes.includes(RESET)) return []
   return [...bytes.toString('latin1').matchAll(MODES)].flatMap(({ index, 0: whole, 1: modes = '', 2: letter }) =>
-    modes.split(';').some((mode) => FULL_SCREEN.has(mode))
+    whole === RESET || modes.split(';').some((mode) => FULL_SCREEN.has(mode))
       ? [{ enters: letter === 'h', begin: index, end: index + whole.length }]
       : [],
   )
