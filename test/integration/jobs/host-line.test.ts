@@ -295,11 +295,16 @@ echo "$$ $boot \${20} 1" >key/run.$boot.1; check key
   })
 
   describe.skipIf(!hasHelper)('with a helper that begins bundles', () => {
+    /** Empty for a process that has ended meanwhile. */
+    const commandOf = (pid: string): string => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+      } catch {
+        return ''
+      }
+    }
     const helpers = () =>
-      readdirSync('/proc').filter((pid) => {
-        if (!/^\d+$/.test(pid) || !existsSync(`/proc/${pid}/cmdline`)) return false
-        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`\0${jobs()}\0`)
-      })
+      readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && commandOf(pid).includes(`\0${jobs()}\0`))
     const theHelper = async (): Promise<number> => {
       let pids: readonly string[] = []
       await waitUntil(() => {
