@@ -431,8 +431,9 @@ function endOf({ spec }: Study, { trial, job, isRead, values }: OpenTrial, nowMs
   // A member that saves and ends well when it is stopped was stopped all the same.
   const isPruned = trial.stopping !== undefined && (state.kind !== 'done' || trial.member !== undefined)
   if (isPruned) return { kind: 'pruned', ...own, ...defined({ reason: trial.stopping }) }
-  if (state.kind !== 'done')
-    return { kind: state.kind === 'cancelled' ? 'cancelled' : 'failed', ...own, reason: reason ?? state.kind }
+  // What was cancelled elsewhere, such as by scancel, would only be cancelled again and again.
+  const isCancelled = state.kind === 'cancelled' && reason === undefined
+  if (state.kind !== 'done') return { kind: isCancelled ? 'cancelled' : 'failed', ...own, reason: reason ?? state.kind }
   const missing = spec.metrics.find(({ name }) => metricNumber(values[name]) === undefined)
   if (missing === undefined) return { kind: 'done', ...own }
   const last = values[missing.name]

@@ -209,6 +209,21 @@ describe('a study', () => {
     )
   })
 
+  it('counts trials whose jobs were cancelled elsewhere as failed', () => {
+    using world = new QueueWorld(HOSTS, false)
+    const id = world.store.studies.create(study({ failures: 2, atOnce: 1 }, { trials: 5 }), world.nowMs)
+    const event = { kind: 'stop', reason: 'cancelled', because: 'cancelled in Slurm' } as const
+    runAll(world, id, () => {
+      world.store.applyAll(
+        world.store.active().map((job) => ({ id: job.id, event })),
+        world.nowMs,
+      )
+    })
+    const { studies } = world.store
+    expect(studies.get(id)?.state).toMatchObject({ kind: 'done', reason: 'the last 2 trials failed' })
+    expect(studies.trials(id).map(({ end }) => end?.reason)).toEqual(Array(2).fill('cancelled in Slurm'))
+  })
+
   it('begins cancelled trials again one after the other where no more may run at once, before new ones', () => {
     using world = new QueueWorld(HOSTS, false)
     const id = world.store.studies.create(study({ atOnce: 1 }, { trials: 6 }), world.nowMs)
