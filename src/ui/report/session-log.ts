@@ -371,7 +371,8 @@ export class SessionLog {
 
   /** Typed where it was not echoed, besides what is in `entries`: to be removed from everything. */
   otherSecrets(): ReadonlySet<string> {
-    const asked = [...this.#asked.values()].flatMap((typed) => typed.hidden)
+    // What a full-screen program got without Enter, such as commands of an editor, answers nothing.
+    const asked = [...this.#asked.values()].flatMap((typed) => (typed.asksSecret ? typed.hidden : []))
     const ended = [...this.#ended.values()].flatMap((keys) => keys.secrets)
     for (const host of this.#unseen.keys()) this.#findUnseen(host)
     const unseen = [...this.#unseen.values()].flat().map(({ text }) => text)
@@ -780,8 +781,8 @@ export class SessionLog {
     const before = this.#paneOf(host)?.before ?? ''
     const unseen = lines.flatMap(({ text, isEdited }, index): Unseen[] => {
       if (isEdited || text.length < SHORTEST_SECRET) return []
-      if (index > 0) return [{ text, before: undefined }]
-      return endsWithSome(before.trimEnd(), text) ? [] : [{ text, before }]
+      if (index > 0) return [{ text, before: undefined, looks: 0 }]
+      return endsWithSome(before.trimEnd(), text) ? [] : [{ text, before, looks: 0 }]
     })
     if (unseen.length === 0) return
     const waiting = [...(this.#unseen.get(host) ?? []), ...unseen]
@@ -800,10 +801,15 @@ export class SessionLog {
     const isLast = (each: Unseen): boolean => each === last && IS_PROMPT.test(each.before?.trimEnd() ?? '$')
     const isShown = ({ text, before }: Unseen): boolean =>
       before?.trim() !== '' && pane.shows?.((before ?? '') + text) === true
-    const left = waiting.filter((each) => (pane.isFullScreen ? !isShown(each) : !isLast(each)))
+    const hidden = waiting.filter((each) => (pane.isFullScreen ? !isShown(each) : !isLast(each)))
+    for (const each of hidden) each.looks += 1
+    // Output costs no more looks than an echo needs.
+    const isLate = ({ looks }: Unseen): boolean => !pane.isFullScreen || looks >= MOST_LOOKS
+    for (const { text } of hidden.filter(isLate)) this.#keepSecret(text)
+    const left = hidden.filter((each) => !isLate(each))
     if (!pane.isFullScreen) this.#lastUnseen.delete(host)
     if (left.length === 0) this.#unseen.delete(host)
-    else if (left.length < waiting.length) this.#unseen.set(host, left)
+    else this.#unseen.set(host, left)
   }
 
   #keepSecrets({ hidden }: TypedLines): void {
@@ -835,7 +841,7 @@ export class SessionLog {
 }
 
 /** `before`: left of the cursor at Enter; undefined: it is a further line of a paste, and stands anywhere. */
-type Unseen = { readonly text: string; readonly before: string | undefined }
+type Unseen = { readonly text: string; readonly before: string | undefined; looks: number }
 
 /** It ends with the end of the text, or, while an echo is on its way, with its beginning. */
 const endsWithSome = (shown: string, text: string): boolean =>
@@ -847,6 +853,8 @@ const endsWithSome = (shown: string, text: string): boolean =>
 const LEAST_ECHO = 3
 /** By host. */
 const MOST_UNSEEN = 20
+/** Pieces of output after Enter. */
+const MOST_LOOKS = 50
 
 const isFilled = <T>(items: readonly T[]): items is readonly [T, ...T[]] => items.length > 0
 

@@ -442,6 +442,19 @@ describe('what is typed in a full-screen program', () => {
     expect(markdown).not.toContain('0f3a')
   })
 
+  it('is none before Enter: keys of an editor are commands', async () => {
+    const { prompts, run, type, print, report } = harness()
+    await prompts()
+    await run('ls', () => 'conf-42.yaml\r\n')
+    type('vi file\r')
+    for (const host of ['m1', 'm2', 'm3']) await print(host, 'vi file\r\n\x1b[?2004l\r\x1b[?1049h\x1b[H')
+    type('iconf-42.yaml')
+    for (const host of ['m1', 'm2', 'm3']) await print(host, `conf-42.yaml\x1b[?1049l\x1b[?2004h${host}# `)
+    const { markdown } = await report()
+    expect(markdown).toContain('conf-42.yaml')
+    expect(markdown).not.toContain('not shown')
+  })
+
   it('is none if it is shown, also late, at once, or broken by the edge of the window', async () => {
     const { type, each, leave } = await inTmux()
     const long = 'x'.repeat(50)
