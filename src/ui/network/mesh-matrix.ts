@@ -24,8 +24,8 @@ export const RATE_LEGEND = '█ 90 % of the median or more ▓ 60 % ▒ 30 % ░
 /** With numbers, and with glyphs alone. */
 const NUMBER_COLUMNS = 7
 const GLYPH_COLUMNS = [3, 2, 1] as const
-/** The widest cell with a number, by its height: on a large screen cells are tiles. */
-const TILE_COLUMNS = [NUMBER_COLUMNS, 9, 12, 15, 18, 22] as const
+/** The least width of a cell with a number, by its height: on a large screen cells are tiles, wider than high. */
+const TILE_COLUMNS = [NUMBER_COLUMNS, 9, 12, 15, 18, 22, 26, 30, 34, 38, 42, 46] as const
 const MOST_NAME = 16
 const LEAST_NAME = 6
 
@@ -45,7 +45,6 @@ export function matrixShape(names: readonly string[], columns: number, rows: num
   const perCell = Math.floor((columns - withNumbers) / Math.max(1, count))
   if (perCell >= NUMBER_COLUMNS) {
     const high = Math.max(1, Math.min(TILE_COLUMNS.length, Math.floor((rows - 1) / Math.max(1, count))))
-    // A tile is wider than it is high.
     const cellHeight = Math.max(1, TILE_COLUMNS.findLastIndex((least, index) => index < high && least <= perCell) + 1)
     const cellWidth = TILE_COLUMNS[cellHeight - 1] ?? NUMBER_COLUMNS
     return { nameWidth: withNumbers, cellWidth, cellHeight, headRows: 1, hasNumbers: true }

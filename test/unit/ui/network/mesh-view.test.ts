@@ -108,9 +108,13 @@ it('selects the link that the first finding is about', () => {
 })
 
 it('fills a large screen: cells of few hosts are tiles with their rates', () => {
-  const [matrix = ''] = picture(meshOf(6, slowOne('m5')), 240, 67)
-  expect(matrix.match(/█ +941M +█/g)).toHaveLength(20)
-  expect(matrix.match(/░{21}/g)).toHaveLength(4 * 10)
+  for (const count of [3, 4, 6, 9]) {
+    const [matrix = ''] = picture(meshOf(count, slowOne('m2')), 240, 67)
+    const rows = matrix.split('\n')
+    expect(rows.length).toBeGreaterThanOrEqual(38)
+    expect(Math.max(...rows.map((row) => row.length))).toBeGreaterThanOrEqual(140)
+    expect(matrix.match(/█ +941M +█/g)).toHaveLength((count - 1) * (count - 2))
+  }
 })
 
 it.each([
@@ -129,7 +133,7 @@ it.each([
 
 it('selects the cell that is clicked, also in tiles and where the matrix has scrolled', () => {
   for (const [count, columns, rows, line, column, cell] of [
-    [6, 240, 67, 1 + 6 * 4, 7 + 22 * 2, [4, 2]],
+    [6, 240, 67, 1 + 8 * 4, 7 + 30 * 2, [4, 2]],
     [64, 80, 24, 2, 7 + 5, [53, 5]],
   ] as const) {
     const report = meshOf(count, slowOne('m1'))
