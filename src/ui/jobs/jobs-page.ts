@@ -28,7 +28,7 @@ import {
   wrapRows,
 } from '../rows/rows-pane.ts'
 import { orderText } from '../rows/table-view.ts'
-import { forgetTable, type Page, type PageContext, tableView } from '../state/console-state.ts'
+import { forgetTable, type Page, type PageContext, tableView, unfilterTable } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import type { WorkPort } from '../work-views/work-port.ts'
 import { type ArrayTable, arrayTable } from './array-table.ts'
@@ -649,7 +649,7 @@ export class JobsPage implements Page {
     if (this.#isDisposed) return
     for (const line of others) this.#context.log('', line, 'warning')
     this.#context.notice([words, ...others].join('; '), others.length === 0 ? 'info' : 'warning')
-    this.#context.change((state) => forgetTable(state, LIST))
+    this.#context.change((state) => unfilterTable(state, LIST))
     this.#choose({ spec: undefined, filter: 'all' })
     await this.#watch.read()
   }

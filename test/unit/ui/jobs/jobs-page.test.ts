@@ -5,8 +5,10 @@ import type { ActiveState, Job, JobState } from '../../../../src/scheduler/jobs/
 import { JOB_COLUMNS, type JobColumn } from '../../../../src/scheduler/jobs/job-columns.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { jobDocument, progressSpans } from '../../../../src/ui/jobs/documents.ts'
+import { LIST } from '../../../../src/ui/jobs/jobs-tables.ts'
 import { type JobDetails, type JobLine, LOG_IS_GONE } from '../../../../src/ui/jobs/queue-view.ts'
 import type { Row } from '../../../../src/ui/rows/rows-pane.ts'
+import { tableView } from '../../../../src/ui/state/console-state.ts'
 import { createConsoleHarness } from '../console/console-harness.ts'
 import { FakeQueue, hostSpecs, jobOf, runningOn, statusOf } from './fake-queue.ts'
 import { openQueueTab } from './open-tab.ts'
@@ -734,6 +736,8 @@ describe('the Jobs tab', () => {
 
   it('submits what is typed after n, keeps what was refused, and takes none of it for keys', async () => {
     const { press, queue, console } = await openTab('5')
+    await press('>>')
+    await press('/train\r')
     await press('n')
     expect(console.state.mode).toMatchObject({ dialog: { title: 'Submit a job' } })
     queue.refusal = 'type -- between the options and the command'
@@ -747,6 +751,8 @@ describe('the Jobs tab', () => {
     expect(notice?.text).toBe('submitted job 9; warning: no host can ever hold this job.')
     expect(log.at(-1)?.text).toBe('warning: no host can ever hold this job.')
     expect(console.state.mode.kind).toBe('typing')
+    const table = tableView(console.state, LIST)
+    expect([table.filter.text, table.sort]).toEqual(['', 'STATE'])
   })
 
   it('cancels nothing for a word with c and y in it', async () => {
