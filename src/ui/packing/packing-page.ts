@@ -409,11 +409,14 @@ export class PackingPage implements Page {
     } else if (held !== undefined) this.#watch.set({ packingJob: { group: held.group, job: held.job } })
   }
 
-  /** Another filter: the list begins with its first row, or with the selected job; the selected block stays in view. */
+  /** Another filter: the list begins with its first row, or with the selected job; its block, or the selected one, is in view. */
   onTableChange(): void {
     const { listOffsets, packingList, spot } = this.#context.state.queue
     this.#watch.set({ listOffsets: { ...listOffsets, waiting: 0 } })
-    if (packingList === undefined && spot !== undefined) this.#choose(spot)
+    const { jobs, jobAt = 0, arrangement } = this.#scene
+    const job = packingList === 'jobs' ? jobs[jobAt] : undefined
+    const shown = packingList === undefined ? spot : arrangement && job && spotOfJob(arrangement, job)
+    if (shown !== undefined) this.#choose(shown)
   }
 
   scrollBy(rows: number): void {

@@ -561,6 +561,18 @@ describe('the selected block', () => {
     expect(harness.console.state.queue.spot).toMatchObject({ host: 'm1' })
   })
 
+  it('is that of the job that a filter of the jobs leaves', async () => {
+    const { harness, queue } = await open(160, 45)
+    const specs = hostSpecs(3, 2).map((host, index) => ({ ...host, name: `m${index + 1}` }))
+    queue.next = statusOf(specs, [jobOf(1, runningOn('m1', 0)), jobOf(2, runningOn('m3', 1))])
+    harness.clock.advance(1000)
+    await settle()
+    harness.type('\t/train-2\r')
+    expect(harness.console.state.queue.spot).toEqual({ group: 0, host: 'm3', part: 1 })
+    harness.type('\x1b')
+    expect(harness.console.state.queue.packingJob?.job).toBe(2)
+  })
+
   it('stays when the queue changes, and waiting jobs scroll with Tab', async () => {
     const { harness, queue } = await open(80, 24)
     const jobs = [jobOf(1, runningOn('m1', 0)), ...[2, 3, 4, 5].map((id) => jobOf(id, { kind: 'queued' }))]
