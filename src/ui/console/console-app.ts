@@ -870,7 +870,7 @@ export class ConsoleApp implements PageContext, Disposable {
 
   #handleFleet(event: FleetEvent): void {
     if (event.type === 'removed') this.#divergence.forget(event.host)
-    if (event.type === 'data') this.sessionLog.noteOutput(event.host, event.bytes)
+    if (event.type === 'data') this.sessionLog.noteOutput(event.host, event.bytes, this.clock.now())
     if (event.type === 'banner') return this.loginOutput.noteBanner(event.host, event.text)
     if (event.type === 'data' || event.type === 'added' || event.type === 'removed') return
     if (event.type === 'shell') this.#noteShell(event.host, event.state)

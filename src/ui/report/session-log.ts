@@ -1,6 +1,7 @@
 /** What was typed since the console started, into which hosts, and their output: bounded, in memory, and taken from echoes, never from keys. */
 
 import { asksSecret, asksSomething, HAS_SIGN, IS_PROMPT, PROMPT_STATUS, SHORTEST_SECRET } from './asks-secret.ts'
+import { EchoDelays } from './echo-delays.ts'
 import type { Look } from './echo-screen.ts'
 import { endsInFullScreen, SWITCH_BYTES } from './full-screen.ts'
 import { EDITOR_STOPS, TypedLines } from './typed-line.ts'
@@ -358,6 +359,7 @@ export class SessionLog {
   readonly #lastUnseen = new Map<string, Unseen>()
   /** By host, the last ones. */
   readonly #ended = new Map<string, EndedKeys>()
+  readonly #delays = new EchoDelays()
   readonly #secrets: string[] = []
   #bytes = 0
 
@@ -420,17 +422,24 @@ export class SessionLog {
       this.#forgetEscaped(host, pane)
       const chainBefore = this.#current.get(host)
       const part = this.#nextPart(host, pane)
+      part.typed.patienceMs = this.#delays.patienceOf(host)
       this.#bytes += part.size
       parts.set(host, part)
       this.#open.set(host, { part, entry, chainBefore, isEdited: pane.isEditing })
     }
     if (parts.size > 0) this.#add(entry)
-    for (const { host, bytes } of typed) this.#open.get(host)?.part.typed.type(bytes, nowMs)
+    for (const { host, bytes } of typed) {
+      const open = this.#open.get(host)
+      if (open === undefined) continue
+      if (open.isEdited && isCharacter(bytes)) this.#delays.noteKey(host, nowMs)
+      open.part.typed.type(bytes, nowMs)
+    }
     this.#ask(typed, nowMs)
     this.#enter(typed, nowMs)
   }
 
-  noteOutput(host: string, bytes: Uint8Array): void {
+  noteOutput(host: string, bytes: Uint8Array, nowMs: number): void {
+    this.#delays.noteOutput(host, nowMs)
     let from = 0
     for (const { to, isStart } of this.#marksIn(host, bytes)) {
       this.#print(host, bytes.subarray(from, to))
@@ -445,6 +454,7 @@ export class SessionLog {
 
   /** A new shell: its output belongs to nothing that was typed before. */
   noteShell(host: string): void {
+    this.#delays.forget(host)
     for (const { typed } of this.#current.get(host) ?? []) typed.finish()
     this.#current.delete(host)
     this.#escaped.delete(host)
@@ -952,6 +962,9 @@ const isInterrupt = (bytes: Uint8Array): boolean => bytes.length === 1 && bytes[
 const EDITS: ReadonlySet<number> = new Set([
   0x09, 0x0e, 0x0f, 0x10, 0x12, 0x13, 0x16, 0x18, 0x19, 0x1b, 0x1d, 0x1e, 0x1f,
 ])
+
+/** It stands for itself. */
+const isCharacter = ([first = 0]: Uint8Array): boolean => first > 0x20 && first !== 0x7f
 
 /** Part of a line, or a key that begins to edit one. */
 const isText = (bytes: Uint8Array): boolean => bytes.some((byte) => (byte >= 0x20 && byte !== 0x7f) || EDITS.has(byte))

@@ -94,7 +94,7 @@ const ERASES: ReadonlySet<string> = new Set(['\x7f', '\b', '\x03', '\x15', '\x17
 const MOST_PIECES = 64
 const MOST_PLAIN_BYTES = 16
 /** An echo takes no longer; what appears after Enter then is not an echo, unless a line editor reads, whose host may have stalled. */
-const ECHO_MS = 1500
+export const ECHO_MS = 1500
 
 /** Shown for a password instead of its characters. */
 const IS_MASK = /^([^\p{L}\p{N}])\1*$/u
@@ -128,6 +128,8 @@ export class TypedLines {
   readonly asksSecret: boolean
   /** Whether the host has not answered the lines before this one either, and a shell reads them. */
   isBehind: () => boolean = () => false
+  /** How long the host may take to echo a key. */
+  patienceMs: number = ECHO_MS
   /** The cursor was after a prompt or a question: the echo comes before the first line feed. */
   readonly #isAtPrompt: boolean
   /** A line editor reads the keys. */
@@ -303,9 +305,8 @@ export class TypedLines {
     // Line editors print much for each key.
     if (!this.isEntered && isShown(line)) this.#examinedBytes = 0
     if (token === '\r' || token === '\n') {
-      const isSilent = this.#outputBytes === 0 && !this.isEditing
       if (!this.isEntered) this.#isAfterEsc = this.#isEscaped
-      if (!this.isEntered) this.#isLate = isSilent && nowMs - (this.#startMs ?? nowMs) >= ECHO_MS
+      if (!this.isEntered) this.#isLate = this.#isOverdue(nowMs - (this.#startMs ?? nowMs))
       if (!isPasted) this.#enters += 1
       if (this.#lines.length < MOST_LINES) this.#lines.push(newLine())
     } else if (token === '\x7f' || token === '\b') erase(line, (text) => text.slice(0, -1))
@@ -331,8 +332,25 @@ export class TypedLines {
     line.plain = line.text
   }
 
+  /** At Enter: an echo of the first key would have come. What shows the text later is a program that has read it. */
+  #isOverdue(ms: number): boolean {
+    const [first] = this.#lines
+    if (this.isEditing || first === undefined) return false
+    if (this.#outputBytes === 0 && ms >= ECHO_MS) return true
+    return !this.mayBeLate && ms >= this.patienceMs && !this.#isOnItsWay(first)
+  }
+
+  /** Some of the echo has come. */
+  #isOnItsWay(line: Line): boolean {
+    const shown = this.#echo?.screen.text.trim() ?? ''
+    if (isShown(line) || (line.echoed?.trim().length ?? 0) >= SHORTEST_BEGINNING) return true
+    if (shown === '' || IS_MASKED.test(shown)) return false
+    return line.isEdited || line.plain.trimStart().startsWith(shown)
+  }
+
   /** It was found at a prompt. */
   confirm(): void {
+    this.#isLate = false
     for (const line of this.#lines) {
       line.echoed = line.plain
       line.settled = line.plain

@@ -221,9 +221,9 @@ describe('a hostile host in a session report', () => {
       const hosts = [...before.keys()]
       const type = (text: string) => log.noteTyped([{ hosts, bytes: Buffer.from(text) }], 0)
       const says = (host: string, text: string) => {
-        if (host !== 'm2') return log.noteOutput(host, Buffer.from(text))
+        if (host !== 'm2') return log.noteOutput(host, Buffer.from(text), 0)
         for (const piece of lie(text, choice, note, [...FOREIGN, '```', '<script>', '# x', 'Password: ']))
-          log.noteOutput(host, piece)
+          log.noteOutput(host, piece, 0)
       }
       type('sudo -k true\r')
       for (const host of hosts) says(host, `sudo -k true\r\n[sudo] password for me: `)

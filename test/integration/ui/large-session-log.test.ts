@@ -8,7 +8,7 @@ it('drops the oldest lines when there are too many, and still hides what was typ
   const run = (line: string, output: string) => {
     log.noteTyped([{ hosts, bytes: Buffer.from(line) }], 0)
     log.noteTyped([{ hosts, bytes: Buffer.from('\r') }], 0)
-    for (const host of hosts) log.noteOutput(host, Buffer.from(output))
+    for (const host of hosts) log.noteOutput(host, Buffer.from(output), 0)
   }
   run('hunter22', '\r\nm$ ')
   for (let count = 0; count < 520; count++) run('ls', 'ls\r\nm$ ')

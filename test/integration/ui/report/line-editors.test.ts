@@ -50,8 +50,8 @@ it('loses no row that a host prints, whatever its marks say', async () => {
       const log = new SessionLog(() => ({ columns: 80, before, isEditing, isFullScreen: false }))
       const type = (text: string) => log.noteTyped([{ hosts: ['m1'], bytes: Buffer.from(text) }], 0)
       const print = (text: string, at: number) => {
-        log.noteOutput('m1', Buffer.from(text.slice(0, at)))
-        log.noteOutput('m1', Buffer.from(text.slice(at)))
+        log.noteOutput('m1', Buffer.from(text.slice(0, at)), 0)
+        log.noteOutput('m1', Buffer.from(text.slice(at)), 0)
         const end = text.slice(text.lastIndexOf('\n') + 1).replace(/\x1b\[\?2004[hl]\r?/g, '')
         before = text.includes('\n') ? end : before + end
       }

@@ -486,3 +486,76 @@ describe('what is typed in a full-screen program', () => {
     expect(markdown).not.toContain('not shown')
   })
 })
+
+describe('a host that echoes at once', () => {
+  /** The three hosts answer each key after some milliseconds. */
+  async function fastHosts() {
+    const parts = harness()
+    const { prompts, print, type, clock } = parts
+    await prompts()
+    const all = ['m1', 'm2', 'm3']
+    const enter = async (line: string, answer: (host: string) => string) => {
+      for (const key of line) {
+        type(key)
+        clock.advance(3)
+        for (const host of all) await print(host, key)
+      }
+      type('\r')
+      for (const host of all) await print(host, `\r\n\x1b[?2004l\r${answer(host)}`)
+    }
+    const end = async (output: string) => {
+      for (const host of all) await print(host, `${output}\x1b[?2004h${host}# `)
+    }
+    return { ...parts, enter, end }
+  }
+
+  it.each([
+    ['', 300],
+    ['Key: ', 300],
+    ['Key:\r\n', 300],
+    ['', 1400],
+  ])('has no echo after Enter: what a program prints then is what it has read (%j, %i ms)', async (question, ms) => {
+    const { enter, end, report, type, clock } = await fastHosts()
+    await enter('read -s x; echo $x', () => question)
+    type('\x1b[200~Tulpe!96xy\x1b[201~')
+    clock.advance(ms)
+    type('\r')
+    await end('Tulpe!96xy\r\n')
+    const { markdown, html } = await report()
+    expect(markdown).not.toContain('Tulpe!96xy')
+    expect(html).not.toContain('Tulpe!96xy')
+    expect(markdown).toContain('typed without echo')
+  })
+
+  it('has shown the stars of a secret that a program draws in another row later', async () => {
+    const { enter, end, print, report, type, clock } = await fastHosts()
+    await enter('TERM=vt100 vim', () => '\x1b[24;1H\x1b[K:Key: ')
+    for (const key of 'Kastanie-43') {
+      type(key)
+      clock.advance(60)
+      for (const host of ['m1', 'm2', 'm3']) await print(host, '*')
+    }
+    type('\r')
+    for (const host of ['m1', 'm2', 'm3']) await print(host, '\x1b[3;1HKastanie-43\x1b[24;1H')
+    type(':q!\r')
+    await end('\r\n')
+    expect((await report()).markdown).not.toContain('Kastanie-43')
+  })
+
+  it('may be late with the last keys, and with what was typed at once', async () => {
+    const { enter, end, print, report, type, clock } = await fastHosts()
+    await enter('./ask', () => 'Name: ')
+    type('alp')
+    clock.advance(150)
+    for (const host of ['m1', 'm2', 'm3']) await print(host, 'alp')
+    type('ine')
+    clock.advance(10)
+    type('\r')
+    for (const host of ['m1', 'm2', 'm3']) await print(host, 'ine\r\nVersion: ')
+    type('edge\r')
+    await end('edge\r\ngot it\r\n')
+    expect(titlesOf((await report()).markdown)).toEqual(
+      ['` ./ask `', '` alpine `', '` edge `'].map((title) => expect.stringContaining(title)),
+    )
+  })
+})
