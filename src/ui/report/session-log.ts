@@ -924,6 +924,8 @@ function stands({ typed, columns }: HostPart, output: Uint8Array, look: Look | u
   const { lines } = typed
   const [line] = lines
   if (typed.enters !== 1 || line === undefined || lines.some(({ isEdited }) => isEdited)) return false
+  // A terminal multiplexer draws other output there, too.
+  if (typed.isOverdue) return standsBehindSign(line.text, output)
   const isPaste = lines.length > 1
   const text = lines.map((each) => each.text).join('\n')
   const echo = new TypedLines('', typed.columns ?? columns, isPaste, look && { ...look, seen: '' })

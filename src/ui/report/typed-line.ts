@@ -147,7 +147,7 @@ export class TypedLines {
   #isEscaped = false
   readonly #erased: string[] = []
   #isAfterEsc = false
-  #isLate = false
+  #isOverdue = false
   #isHidden = false
   #outputBytes = 0
   /** Of the output, what was examined since the paste, or since the last change of size after it. */
@@ -218,6 +218,11 @@ export class TypedLines {
    */
   get mayBeLate(): boolean {
     return this.isEditing || (this.#isShell && this.#shellPrompt === '') || this.isBehind()
+  }
+
+  /** Its echo did not come in time: what shows it may be a program that has read it. */
+  get isOverdue(): boolean {
+    return this.#isOverdue
   }
 
   /** How often Enter was typed. */
@@ -306,7 +311,7 @@ export class TypedLines {
     if (!this.isEntered && isShown(line)) this.#examinedBytes = 0
     if (token === '\r' || token === '\n') {
       if (!this.isEntered) this.#isAfterEsc = this.#isEscaped
-      if (!this.isEntered) this.#isLate = this.#isOverdue(nowMs - (this.#startMs ?? nowMs))
+      if (!this.isEntered) this.#isOverdue = this.#isTooLate(nowMs - (this.#startMs ?? nowMs))
       if (!isPasted) this.#enters += 1
       if (this.#lines.length < MOST_LINES) this.#lines.push(newLine())
     } else if (token === '\x7f' || token === '\b') erase(line, (text) => text.slice(0, -1))
@@ -333,7 +338,7 @@ export class TypedLines {
   }
 
   /** At Enter: an echo of the first key would have come. What shows the text later is a program that has read it. */
-  #isOverdue(ms: number): boolean {
+  #isTooLate(ms: number): boolean {
     const [first] = this.#lines
     if (this.isEditing || first === undefined) return false
     if (this.#outputBytes === 0 && ms >= ECHO_MS) return true
@@ -350,7 +355,7 @@ export class TypedLines {
 
   /** It was found at a prompt. */
   confirm(): void {
-    this.#isLate = false
+    this.#isOverdue = false
     for (const line of this.#lines) {
       line.echoed = line.plain
       line.settled = line.plain
@@ -627,7 +632,8 @@ export class TypedLines {
   #stateAlone(line: Line, index: number): TypedState {
     const mayBeErased = !this.isEntered && !line.isEdited && isOpen(line)
     if (mayBeErased && !this.#stands(line, line.echoed ?? '')) return 'hidden'
-    if (index === 0 && (this.asksSecret || this.#isHidden || (this.#isLate && this.#outputBytes > 0))) return 'hidden'
+    if (index === 0 && (this.asksSecret || this.#isHidden || (this.#isOverdue && this.#outputBytes > 0)))
+      return 'hidden'
     if (isShown(line)) return 'echoed'
     // Keys without Enter may be a password that the host has not asked to end.
     const mayBeSecret = this.isEntered || line.text.length >= SHORTEST_SECRET

@@ -542,6 +542,22 @@ describe('a host that echoes at once', () => {
     expect((await report()).markdown).not.toContain('Kastanie-43')
   })
 
+  it('shows a secret in no prompt, also where a multiplexer draws what the next line prints with its prompt', async () => {
+    const { enter, report, type, print, clock } = await fastHosts()
+    await enter('read -s x', () => '')
+    type('Zeder!Lila80')
+    clock.advance(800)
+    type('\r')
+    clock.advance(300)
+    type('echo $x\r')
+    for (const host of ['m1', 'm2', 'm3']) {
+      await print(host, `\x1b[?2004h${host}# echo $x\r\n`)
+      await print(host, `Zeder!Lila80\r\n${host}# \x1b[?2004l`)
+    }
+    const { markdown, html } = await report()
+    expect(markdown + html).not.toContain('Zeder!Lila80')
+  })
+
   it('may be late with the last keys, and with what was typed at once', async () => {
     const { enter, end, print, report, type, clock } = await fastHosts()
     await enter('./ask', () => 'Name: ')
