@@ -1,9 +1,11 @@
 /** `muster job cancel`, `hold`, `release`, `retry`, `requeue` and `wait`. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { counted } from '../../base/counted.ts'
 import { formatNumberSet } from '../../base/number-set.ts'
 import { printable } from '../../base/printable.ts'
 import { isActive, isFinal, type Job, type JobEvent } from '../../scheduler/jobs/job.ts'
 import { hostsToForget } from '../../scheduler/jobs/store.ts'
+import { retryJobs } from '../../scheduler/jobs/study-change.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { withJobs } from './arguments.ts'
@@ -35,10 +37,13 @@ Examples:
     // A range of a sweep is retried for what failed in it; results of the others are not given up by the way.
     const isMeant = (id: number) => change !== 'retry' || options.done === true || store.get(id)?.state.kind !== 'done'
     const meant = ids.filter(isMeant)
-    const changed = store.applyAll(
-      meant.map((id) => ({ id, event })),
-      context.now(),
-    )
+    const changed =
+      change === 'retry'
+        ? retryJobs(store, meant, context.now())
+        : store.applyAll(
+            meant.map((id) => ({ id, event })),
+            context.now(),
+          )
     const resultOf = new Map(meant.map((id, index) => [id, changed[index]]))
     const results = ids.map((id) => (resultOf.has(id) ? resultOf.get(id) : false))
     if (options.forget && !options.json) {
@@ -124,7 +129,10 @@ export function reportChanges(
       context.stderr.write(`muster: ${words}\n`)
     }
   }
-  if (change === 'retry' && !json) noticeMissed(ids, queue, context)
+  if (change === 'retry' && !json) {
+    noticeMissed(ids, queue, context)
+    noticeLater(ids, queue, context)
+  }
   // What runs is stopped by a scheduler.
   if (!json && all.some(({ changed, state }) => changed === true && state === 'ending') && queue.driver() === undefined)
     noticeScheduler(queue, context)
@@ -132,6 +140,19 @@ export function reportChanges(
   const isFine = ({ changed, state }: (typeof all)[number]) =>
     changed === true || (change === 'retry' && ids.length > 1 && state === 'done')
   return all.every(isFine) ? EXIT.ok : EXIT.failed
+}
+
+/** Says which jobs begin later. */
+function noticeLater(ids: readonly number[], { store }: OpenQueue, context: CliContext): void {
+  for (const [id, own] of store.studies.ofJobs(ids)) {
+    const { name, spec, state } = store.studies.get(id) ?? {}
+    const later = own.filter((job) => state?.again?.includes(job))
+    if (later.length === 0) continue
+    const begin = later.length === 1 ? `job ${later[0]} begins` : `jobs ${formatNumberSet(later)} begin`
+    context.stderr.write(
+      `muster: ${begin} as study ${name} has room: it runs ${counted(spec?.atOnce ?? 0, 'trial')} at once\n`,
+    )
+  }
 }
 
 /** Says which jobs will be cancelled again, as a job that they come after has not succeeded. */

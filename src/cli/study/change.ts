@@ -44,7 +44,9 @@ muster study more wf continues it. Trials that were stopped then start again, as
     const said = `${was}${state.kind === 'done' && state.reason !== undefined ? ` (${state.reason})` : ''}`
     if (options.json) context.stdout.write(jsonLine({ type: 'stop', study: name, stopped, running }, context))
     else {
-      const also = stopped === 0 ? '' : `, with ${counted(stopped, 'trial')}`
+      const trials = counted(stopped, 'trial')
+      const also =
+        stopped === 0 ? '' : state.kind === 'running' ? `, with ${trials}` : `; ${trials} that ran again stopped`
       const left = running === 0 ? '' : ` ${counted(running, 'trial')} still running: muster study stop ${name} --now`
       context.stdout.write(printable(`${name}: ${said}${also}.${left}`))
       context.stdout.write('\n')

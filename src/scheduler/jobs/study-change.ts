@@ -1,15 +1,55 @@
-/** How users stop a study and continue it. */
+/** How users stop a study, continue it, and let its trials run again. */
 
 import { counted } from '../../base/counted.ts'
 import { MusterError } from '../../base/errors.ts'
 import type { Study } from '../study/study.ts'
 import { isWithoutResult } from '../study/study.ts'
 import { mostTrials } from '../study/study-text.ts'
-import { isFinal } from './job.ts'
+import { isFinal, type Job } from './job.ts'
 import type { JobStore } from './store.ts'
 
 const elsewhere = (name: string, hint: string) =>
   new MusterError('usage', `${name} runs elsewhere: Muster only reads it`, { hint })
+
+/** Some of its trials wait until others have ended, and those are jobs of the queue. */
+const isBounded = ({ spec, jobSpec }: Study): boolean =>
+  spec.atOnce !== undefined && spec.pbt === undefined && spec.source === undefined && jobSpec !== undefined
+
+/**
+ * Ended jobs run again; trials of a study with --at-once as soon as it has room for them. Returns for each whether it changed anything;
+ * undefined: no such job.
+ */
+export function retryJobs(store: JobStore, ids: readonly number[], nowMs: number): readonly (boolean | undefined)[] {
+  const { studies } = store
+  return store.together(() => {
+    const later = new Set<number>()
+    for (const [id, own] of studies.ofJobs(ids)) {
+      const study = studies.get(id)
+      const ended = own.filter((job) => isOver(store, job))
+      if (study === undefined || ended.length === 0) continue
+      const { again: before = [], ...state } = study.state
+      const isOpen = ({ job }: { readonly job: Job | undefined }): boolean => job !== undefined && !isFinal(job.state)
+      const all = new Set([...before, ...ended])
+      const room = isBounded(study) ? (study.spec.atOnce ?? 0) - studies.open(id).filter(isOpen).length : all.size
+      const again = [...all].slice(Math.max(0, room))
+      for (const job of again) later.add(job)
+      const retries = (state.retries ?? 0) + 1
+      studies.setState(id, again.length === 0 ? { ...state, retries } : { ...state, retries, again })
+    }
+    const begin = ids.filter((id) => !later.has(id))
+    const changed = store.applyAll(
+      begin.map((id) => ({ id, event: { kind: 'retry' } })),
+      nowMs,
+    )
+    const results = new Map(begin.map((id, at) => [id, changed[at]]))
+    return ids.map((id) => later.has(id) || results.get(id))
+  })
+}
+
+function isOver(store: JobStore, id: number): boolean {
+  const job = store.get(id)
+  return job !== undefined && isFinal(job.state)
+}
 
 /**
  * It starts no more trials; those that wait are cancelled. `now`: those that run, too. Returns how many trials that stopped, and
@@ -24,18 +64,21 @@ export function stopStudy(
 ): { readonly stopped: number; readonly running: number } {
   const { studies } = store
   return store.together(() => {
-    const { state, spec } = studies.get(id) ?? {}
-    const isElsewhere = spec?.source !== undefined
+    const study = studies.get(id)
+    if (study === undefined) return { stopped: 0, running: 0 }
+    const { again = [], ...state } = study.state
+    const isElsewhere = study.spec.source !== undefined
     if (isElsewhere && now) throw elsewhere(name, 'Stop its trials where they were started.')
     const reason = isElsewhere ? 'no longer followed' : 'stopped by its user'
-    if (state?.kind === 'running') studies.setState(id, { ...state, kind: 'stopped', reason, endedMs: nowMs })
+    if (state.kind === 'running') studies.setState(id, { ...state, kind: 'stopped', reason, endedMs: nowMs })
+    else if (again.length > 0) studies.setState(id, state)
     const open = studies.open(id).flatMap(({ job }) => (job === undefined || isFinal(job.state) ? [] : [job]))
     const toStop = open.filter(({ state: { kind } }) => kind === 'queued' || kind === 'held' || now)
     store.applyAll(
       toStop.map((job) => ({ id: job.id, event: { kind: 'stop', reason: 'cancelled' } })),
       nowMs,
     )
-    return { stopped: toStop.length, running: open.length - toStop.length }
+    return { stopped: toStop.length + again.length, running: open.length - toStop.length }
   })
 }
 
@@ -63,7 +106,7 @@ export function continueStudy(
     }
     const count = studies.nextNumber(id)
     const trials = more === undefined ? state.trials : (state.trials ?? count) + more
-    const { reason: _, endedMs: __, beganMs: ___, again: ____, ...rest } = state
+    const { reason: _, endedMs: __, beganMs: ___, again: waiting = [], ...rest } = state
     const next = { ...rest, kind: 'running' as const, failuresFrom: count, ...(trials !== undefined && { trials }) }
     const most = mostTrials({ spec, state: next })
     const stopped = studies.trials(id).flatMap(({ job, end, stopping }) => {
@@ -80,9 +123,9 @@ export function continueStudy(
             : 'All points of its space are tried. Create another study, with more values or with --repeat.',
       })
     // The scheduler lets the others begin when these have ended.
-    const isBounded = spec.atOnce !== undefined && spec.pbt === undefined
-    studies.setState(id, isBounded && stopped.length > 0 ? { ...next, again: stopped } : next)
-    if (!isBounded)
+    const again = isBounded(study) ? [...new Set([...waiting, ...stopped])] : []
+    studies.setState(id, again.length > 0 ? { ...next, again } : next)
+    if (!isBounded(study))
       store.applyAll(
         stopped.map((job) => ({ id: job, event: { kind: 'retry' } })),
         nowMs,

@@ -231,8 +231,9 @@ export class StudyPass implements Disposable {
   /** The state after this; the same object if nothing has changed. */
   #refill(study: Study, open: readonly OpenTrial[], nowMs: number, after: (() => void)[]): StudyState {
     let { state } = study
-    if (state.kind !== 'running' || study.spec.source !== undefined) return state
+    if (study.spec.source !== undefined) return state
     if (state.again !== undefined) return this.#repeat(study, state.again, open, nowMs)
+    if (state.kind !== 'running') return state
     const why = this.#whyNoMore(study, nowMs)
     if (why !== undefined) return open.length > 0 ? state : ended(state, why, nowMs)
     const wanted = this.#wanted(study, open, nowMs)
@@ -254,17 +255,20 @@ export class StudyPass implements Disposable {
     return state
   }
 
-  /** Cancelled trials begin again, as many as may run now; the state after this. */
+  /** Ended trials begin again, as many as may run now; the state after this. */
   #repeat(study: Study, again: readonly number[], open: readonly OpenTrial[], nowMs: number): StudyState {
     const { store } = this.#options
     const { again: _, ...state } = study.state
-    const cancelled = again.filter((job) => store.get(job)?.state.kind === 'cancelled')
-    const begin = cancelled.slice(0, Math.max(0, this.#wanted(study, open, nowMs)))
+    const ended = again.filter((id) => {
+      const job = store.get(id)
+      return job !== undefined && isFinal(job.state)
+    })
+    const begin = ended.slice(0, Math.max(0, this.#wanted(study, open, nowMs)))
     store.applyAll(
       begin.map((job) => ({ id: job, event: { kind: 'retry' } })),
       nowMs,
     )
-    const rest = cancelled.slice(begin.length)
+    const rest = ended.slice(begin.length)
     if (rest.length === again.length) return study.state
     return rest.length === 0 ? state : { ...state, again: rest }
   }

@@ -100,8 +100,10 @@ export type StudyState = {
   readonly beganMs?: number
   /** It was continued: failures of trials before this one count no more. */
   readonly failuresFrom?: number
-  /** Jobs of cancelled trials that begin again as soon as `atOnce` has room for them, before new trials. */
+  /** Jobs of ended trials that begin again as soon as `atOnce` has room for them, before new trials. */
   readonly again?: readonly number[]
+  /** How often users let ended trials run again: trials alone do not show that they did. */
+  readonly retries?: number
   /** Why it has no next point yet. */
   readonly trouble?: string
   /** Suggestions of points that were tried already, and how many were replaced by another point. */

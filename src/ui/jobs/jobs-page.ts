@@ -763,11 +763,16 @@ export class JobsPage implements Page {
     const of = line.study === undefined ? numbersOf(line) : `study ${line.study.study.name}`
     const which = ids.length === 1 ? `job ${ids[0]}` : `${ids.length} jobs of ${of}`
     const them = ids.length === 1 ? 'it' : 'them'
+    const atOnce = action === 'retry' ? line.study?.study.spec.atOnce : undefined
+    const later = atOnce === undefined ? '' : `${counted(atOnce, 'trial')} at once at most: the others begin later.`
     this.#context.openDialog(
       confirmDialog({
         id: 'change-jobs',
         title: `${TITLES[action]} ${which}?`,
-        lines: [{ text: printable(line.lead?.spec.name ?? '') }],
+        lines: [
+          { text: printable(line.lead?.spec.name ?? '') },
+          ...(later === '' ? [] : [{ text: later, tone: 'muted' as const }]),
+        ],
         // The key that leads back is not called cancel where jobs are.
         ...(action === 'cancel' ? { yesTitle: `cancel ${them}`, noTitle: `keep ${them}` } : { yesTitle: action }),
         onYes: () => void this.#attempt(() => this.#change(status.changes, action, ids)),

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ConsoleStudies, linesOf } from '../../../../src/cli/job/console-studies.ts'
 import { JobStore } from '../../../../src/scheduler/jobs/store.ts'
+import { retryJobs } from '../../../../src/scheduler/jobs/study-change.ts'
 import type { StudySpec } from '../../../../src/scheduler/study/study.ts'
 import { worldSpec } from '../../../support/queue-world.ts'
 
@@ -68,6 +69,33 @@ describe('studies in the console', () => {
     driver.studies.settle(id, second, { kind: 'done', values: { loss: '0.25' }, endedMs: 6 })
     expect(studies.lines(10).lines[0]?.best?.number).toBe(1)
     expect(studies.study(99)).toBeUndefined()
+  })
+
+  it('are read again when ended trials run again, also if they have ended before the next reading', () => {
+    using queue = openQueue()
+    const { driver, store, create, add } = queue
+    const id = create('wf', 1)
+    const trial = add(id, 1)
+    const job = trial.job ?? 0
+    const end = (kind: 'done' | 'failed') => {
+      driver.applyAll([{ id: job, event: { kind: 'stop', reason: 'cancelled' } }], 3)
+      driver.studies.settle(id, trial, { kind, values: { loss: '0.5' }, endedMs: 5 })
+    }
+    end('failed')
+    driver.studies.setState(id, { kind: 'done', repeated: 0, replaced: 0 })
+    const studies = new ConsoleStudies(store)
+    const counts = () => studies.lines(10).lines[0]?.counts
+    expect(counts()).toMatchObject({ open: 0, failed: 1 })
+    retryJobs(driver, [job], 6)
+    end('failed')
+    retryJobs(driver, [job], 7)
+    expect(counts()).toMatchObject({ open: 1, failed: 0 })
+    end('failed')
+    expect(counts()).toMatchObject({ open: 0, failed: 1 })
+    retryJobs(driver, [job], 8)
+    end('done')
+    expect(counts()).toMatchObject({ open: 0, failed: 0, done: 1 })
+    expect(studies.lines(10).lines[0]?.best?.number).toBe(0)
   })
 
   it('have one line each in the list, with their jobs or without', () => {

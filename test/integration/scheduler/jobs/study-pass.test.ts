@@ -1,7 +1,7 @@
 /** Studies on hosts that are only a model: no point twice and none lost, whenever the scheduler is killed. */
 import { describe, expect, it } from 'vitest'
 import { isFinal } from '../../../../src/scheduler/jobs/job.ts'
-import { continueStudy, stopStudy } from '../../../../src/scheduler/jobs/study-change.ts'
+import { continueStudy, retryJobs, stopStudy } from '../../../../src/scheduler/jobs/study-change.ts'
 import type { OpenSampler } from '../../../../src/scheduler/jobs/study-pass.ts'
 import type { NewStudy } from '../../../../src/scheduler/jobs/study-rows.ts'
 import { explainStudy } from '../../../../src/scheduler/study/explain.ts'
@@ -261,6 +261,62 @@ describe('a study', () => {
     expect([most, mostTrials]).toEqual([1, before])
     expect(studies.trials(id).map(({ end }) => end?.kind)).toEqual(Array(6).fill('done'))
     expect(studies.get(id)?.state).toMatchObject({ kind: 'done', reason: '6 trials' })
+  })
+
+  it.each([1, 2])('lets %i trials that failed run again at once, also when it is done', (atOnce) => {
+    using world = new QueueWorld(HOSTS, false)
+    const { store } = world
+    const { studies } = store
+    const id = studies.create(study({ atOnce, failures: 9 }, { trials: 5 }), world.nowMs)
+    for (let tick = 0; tick < 60 && studies.get(id)?.state.kind === 'running'; tick++) {
+      world.nowMs += 1000
+      world.tick()
+      world.act()
+      readAll(world, () => undefined)
+    }
+    const jobs = studies.trials(id).map(({ job }) => job ?? 0)
+    expect(studies.trials(id).map(({ end }) => end?.kind)).toEqual(Array(5).fill('failed'))
+    expect(retryJobs(store, [...jobs, 99], world.nowMs)).toEqual([...Array(5).fill(true), undefined])
+    // Those that begin later are no reason to begin others twice.
+    expect(retryJobs(store, jobs.slice(-1), world.nowMs)).toEqual([true])
+    expect(studies.get(id)?.state.again).toHaveLength(5 - atOnce)
+    let most = 0
+    for (let tick = 0; tick < 60; tick++) {
+      most = Math.max(most, store.active().length + store.queued(9).length)
+      world.nowMs += 1000
+      world.tick()
+      world.act()
+      readAll(world)
+    }
+    expect(most).toBe(atOnce)
+    expect(studies.trials(id).map(({ end }) => end?.kind)).toEqual(Array(5).fill('done'))
+    expect(studies.get(id)?.state).toMatchObject({ kind: 'done', retries: 2 })
+    expect(studies.get(id)?.state.again).toBeUndefined()
+    expect(studies.hasUnfinished()).toBe(false)
+  })
+
+  it('lets no trial run again that waits for it when it is stopped', () => {
+    using world = new QueueWorld(HOSTS, false)
+    const { store } = world
+    const { studies } = store
+    const id = studies.create(study({ atOnce: 1, failures: 9 }, { trials: 3 }), world.nowMs)
+    for (let tick = 0; tick < 60 && studies.get(id)?.state.kind === 'running'; tick++) {
+      world.nowMs += 1000
+      world.tick()
+      world.act()
+      readAll(world, () => undefined)
+    }
+    const jobs = studies.trials(id).map(({ job }) => job ?? 0)
+    retryJobs(store, jobs, world.nowMs)
+    expect(stopStudy(store, studies.get(id)!, { now: true }, world.nowMs)).toEqual({ stopped: 3, running: 0 })
+    for (let tick = 0; tick < 20; tick++) {
+      world.nowMs += 1000
+      world.tick()
+      world.act()
+      readAll(world)
+    }
+    expect(studies.trials(id).map(({ end }) => end?.kind)).not.toContain('done')
+    expect(studies.hasUnfinished()).toBe(false)
   })
 
   it('says of a trial whose last value is no number what it is', () => {
