@@ -342,7 +342,8 @@ const SHELL = /(^|\/)(ba|da|k|z)?sh$/
 
 /** Parameters that the command does not use, or that nothing will replace in it. */
 export function unusedWords(words: readonly string[], names: readonly string[]): readonly string[] {
-  const uses = (text: string, name: string) => new RegExp(`\\$(\\{${name}\\b|${name}\\b)`).test(text)
+  const uses = (text: string, name: string) =>
+    new RegExp(`\\$(\\{${name}\\b|${name}\\b|\\(\\([^;]*\\b${name}\\b)`).test(text)
   const list = (own: readonly string[]) => own.map((name) => `$${name}`).join(' or ')
   const all = words.join(' ')
   const [unused, used] = [names.filter((name) => !uses(all, name)), names.filter((name) => uses(all, name))]

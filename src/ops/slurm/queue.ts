@@ -154,7 +154,10 @@ function reportOfJob(job: SlurmJob, noted: SlurmEnd | undefined, hasBegun: boole
     case 'PREEMPTED':
       return PREEMPTED
     case 'NODE_FAIL':
-      return gone(`a node failed while it ran: ${nodes || 'unknown'}`)
+      // A controller that comes back late takes nodes for failed that it has not heard of meanwhile.
+      return noted?.kind === 'exit' && noted.code === 0
+        ? noted
+        : gone(`a node failed while it ran: ${nodes || 'unknown'}`)
     case 'BOOT_FAIL':
       return gone('a node did not boot')
     default:

@@ -106,6 +106,8 @@ describe('what squeue says', () => {
       code: 7,
     })
     expect(report('COMPLETING', {}, true, 'exit 0')).toEqual({ kind: 'exit', code: 0 })
+    expect(report('NODE_FAIL', { nodes: 'n3' }, true, 'exit 0')).toEqual({ kind: 'exit', code: 0 })
+    expect(report('NODE_FAIL', { nodes: 'n3' }, true, 'exit 1 RUNNING None')).toMatchObject({ kind: 'gone' })
     const noted = (end: string) => reportOf('check', { jobs: [], claim: '7', end, isKnown: true })
     expect(noted('exit 3 RUNNING None')).toEqual({ kind: 'exit', code: 3 })
     expect(noted('exit 143 COMPLETING None')).toMatchObject({ isCancelled: true })
