@@ -1,7 +1,7 @@
 /** What users do to the jobs of a study, at any moment: its budget holds, every trial is settled, and no answer changes by itself. */
 import { expect, it } from 'vitest'
 import { isActive, isFinal, type Job, type JobEvent } from '../../../../src/scheduler/jobs/job.ts'
-import { continueStudy, stopStudy } from '../../../../src/scheduler/jobs/study-change.ts'
+import { continueStudy, retryJobs, stopStudy } from '../../../../src/scheduler/jobs/study-change.ts'
 import { QueueWorld, worldSpec } from '../../../support/queue-world.ts'
 import { randomRuns } from '../../../support/random-runs.ts'
 import { seededRandom } from '../../../support/seeded-random.ts'
@@ -29,7 +29,8 @@ function disturb(world: QueueWorld, id: number, job: Job): boolean {
   switch (pick(['job', 'job', 'job', 'edit', 'clean', 'stop', 'more', 'host', 'killed'])) {
     case 'job': {
       const event = pick(ofJob)
-      store.applyAll([{ id: job.id, event }], nowMs)
+      if (event.kind === 'retry') retryJobs(store, [job.id], nowMs)
+      else store.applyAll([{ id: job.id, event }], nowMs)
       return event.kind === 'retry'
     }
     case 'edit':
@@ -124,6 +125,8 @@ it.each([
       const most = store.studies.get(id)?.state.trials ?? Number.POSITIVE_INFINITY
       expect(now.filter(({ end }) => end?.reason === 'its job was deleted')).toEqual([])
       expect(now.length).toBeLessThanOrEqual(Math.min(most, 20 * repeat))
+      const unfinished = store.list([], 1000).filter(({ state }) => !isFinal(state))
+      expect(unfinished.length).toBeLessThanOrEqual(atOnce ?? 1000)
     }
     expect(store.studies.open(id)).toEqual([])
     expect(store.studies.get(id)?.state.kind).not.toBe('running')
