@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { counted } from '../../base/counted.ts'
 import { formatNumberSet } from '../../base/number-set.ts'
 import { printable } from '../../base/printable.ts'
-import { isActive, isFinal, type Job, type JobEvent } from '../../scheduler/jobs/job.ts'
+import { isActive, isFinal, isInLine, type Job, type JobEvent } from '../../scheduler/jobs/job.ts'
 import { hostsToForget } from '../../scheduler/jobs/store.ts'
 import { retryJobs } from '../../scheduler/jobs/study-change.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
@@ -144,9 +144,12 @@ export function reportChanges(
 
 /** Says which jobs begin later. */
 function noticeLater(ids: readonly number[], { store }: OpenQueue, context: CliContext): void {
-  for (const [id, own] of store.studies.ofJobs(ids)) {
-    const { name, spec, state } = store.studies.get(id) ?? {}
-    const later = own.filter((job) => state?.again?.includes(job))
+  for (const [study, own] of store.studies.ofJobs(ids)) {
+    const { name, spec } = store.studies.get(study) ?? {}
+    const later = own.filter((id) => {
+      const job = store.get(id)
+      return job !== undefined && isInLine(job)
+    })
     if (later.length === 0) continue
     const begin = later.length === 1 ? `job ${later[0]} begins` : `jobs ${formatNumberSet(later)} begin`
     context.stderr.write(

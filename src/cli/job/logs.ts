@@ -34,6 +34,7 @@ import {
 } from './rank-logs.ts'
 import { checkHasRanks } from './ranks.ts'
 import { jobOr } from './show.ts'
+import { heldWords } from './why-waiting.ts'
 
 type LogOptions = GlobalOptions & {
   readonly rank?: number
@@ -100,7 +101,7 @@ async function untilPlaced(queue: OpenQueue, id: number, { stderr, signal }: Cli
   for (;;) {
     const job = jobOr(queue, id)
     if (!isWaiting(job)) return job
-    const words = job.state.kind === 'held' ? `held. Run: ${queue.command(`job release ${id}`)}` : QUEUED
+    const words = job.state.kind === 'held' ? heldWords(job, queue) : QUEUED
     if (words !== told) stderr.write(`muster: job ${id} is ${words}\n`)
     told = words
     await sleep(CHECK_MS, undefined, { signal })

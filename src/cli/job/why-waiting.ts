@@ -6,7 +6,7 @@ import { fileTitle } from '../../inventory/inventory.ts'
 import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { askedOf, freeRoom, judgeRoom } from '../../scheduler/jobs/engine-room.ts'
-import { isFinal, isPlaced, type Job, missedWords } from '../../scheduler/jobs/job.ts'
+import { isFinal, isInLine, isPlaced, type Job, missedWords } from '../../scheduler/jobs/job.ts'
 import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import type { Cluster } from '../../scheduler/model/cluster.ts'
 import type { Gang } from '../../scheduler/model/resources.ts'
@@ -99,8 +99,16 @@ export function undoneWords({ after }: Pick<Job, 'after'>, { store }: OpenQueue)
   return `waiting for ${undone.length === 1 ? 'job' : 'jobs'} ${shown}${more}${count}`
 }
 
+/** What lets a held job start. */
+export function heldWords(job: Job, queue: OpenQueue): string {
+  const release = queue.command(`job release ${job.id}`)
+  return isInLine(job)
+    ? `held until other trials of its study end. To start it now: ${release}`
+    : `held. Run: ${release}`
+}
+
 function whyNotNow(job: Job, queue: OpenQueue, nowMs: number, free: () => Cluster): WhyWaiting {
-  if (job.state.kind === 'held') return { why: [`held. Run: muster job release ${job.id}`] }
+  if (job.state.kind === 'held') return { why: [heldWords(job, queue)] }
   const { engine } = job.spec
   const place = enginePlace(engine ?? '')
   const title = placeTitle(place)

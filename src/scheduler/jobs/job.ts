@@ -140,7 +140,8 @@ type Waited = {
 }
 
 export type JobState =
-  | ({ readonly kind: 'held' } & Waited)
+  /** `isInLine`: its study lets it run again as soon as others have ended. */
+  | ({ readonly kind: 'held'; readonly isInLine?: true } & Waited)
   | ({ readonly kind: 'queued'; readonly notBeforeMs?: number; readonly last?: string } & Waited)
   /** `pending`: it was handed to its engine, which has not started it. */
   | ({ readonly kind: 'starting' | 'pending' | 'running' } & Active)
@@ -183,7 +184,9 @@ export type JobEvent =
   /** `because`: why a job is cancelled. */
   | { readonly kind: 'stop'; readonly reason: StopReason; readonly because?: string }
   /** `requeue`: stops a running job and queues it again. */
-  | { readonly kind: 'hold' | 'release' | 'retry' | 'requeue' }
+  | { readonly kind: 'hold' | 'release' | 'requeue' }
+  /** `isInLine`: when it is its turn. */
+  | { readonly kind: 'retry'; readonly isInLine?: boolean }
   /** Does not wait for these hosts: what runs there is left alone, what runs elsewhere is stopped. */
   | { readonly kind: 'forget'; readonly hosts: readonly string[] }
 
@@ -223,6 +226,9 @@ export const CHANGED_KINDS: Readonly<
 /** Before the first retry; doubled with each failure. */
 const BACK_OFF_MS = 2000
 const MAX_BACK_OFF_MS = 600_000
+
+/** Its study lets it run again as soon as others have ended. */
+export const isInLine = ({ state }: Pick<Job, 'state'>): boolean => state.kind === 'held' && state.isInLine === true
 
 export function isFinal(state: JobState): state is Extract<JobState, { kind: FinalKind }> {
   return FINAL_KINDS.some((kind) => kind === state.kind)
@@ -299,7 +305,13 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
       return isActive(state) ? transition(job, { kind: 'stop', reason: 'requeued' }, nowMs) : job
     case 'retry':
       if (!isFinal(state)) return job
-      return { ...job, attempt: attempt + 1, failures: 0, state: { kind: 'queued', waitsFromMs: nowMs } }
+      return {
+        ...job,
+        ...{ attempt: attempt + 1, failures: 0 },
+        state: event.isInLine
+          ? { kind: 'held', isInLine: true, waitsFromMs: nowMs }
+          : { kind: 'queued', waitsFromMs: nowMs },
+      }
   }
 }
 

@@ -166,6 +166,9 @@ def command(own, mask, text):
     files = [(os.POSIX_SPAWN_DUP2, out, 1), (os.POSIX_SPAWN_DUP2, err, 2), (os.POSIX_SPAWN_CLOSE, 3)]
     os.umask(mask)
     pid = os.posix_spawnp("sh", ["sh", "-c", program], environment, file_actions=files, setsigdef=defaults)
+    # What stopped it may have found the worker alone in the group, which ignores signals.
+    if is_stopped(own):
+        os.kill(pid, _signal.SIGTERM)
     # Over NFS a file that is open keeps its directory from being empty.
     os.close(out)
     os.close(err)

@@ -104,10 +104,9 @@ export function isStudySpec(value: unknown): value is StudySpec {
 
 export function isStudyState(value: unknown): value is StudyState {
   if (!isObject(value)) return false
-  const { kind, population, again } = value
+  const { kind, population } = value
   return (
     (kind === 'running' || kind === 'stopped' || kind === 'done') &&
-    isOptional(again, isNumbers) &&
     isOptional(population, (one) => isObject(one) && Array.isArray(one.marks) && Array.isArray(one.replacements))
   )
 }

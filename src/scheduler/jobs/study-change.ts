@@ -20,36 +20,31 @@ const isBounded = ({ spec, jobSpec }: Study): boolean =>
  * undefined: no such job.
  */
 export function retryJobs(store: JobStore, ids: readonly number[], nowMs: number): readonly (boolean | undefined)[] {
-  const { studies } = store
   return store.together(() => {
     const later = new Set<number>()
-    for (const [id, own] of studies.ofJobs(ids)) {
-      const study = studies.get(id)
-      const ended = own.filter((job) => isOver(store, job))
+    for (const [id, own] of store.studies.ofJobs(ids)) {
+      const study = store.studies.get(id)
+      const ended = own.filter((job) => isOver(store.get(job)))
       if (study === undefined || ended.length === 0) continue
-      const { again: before = [], ...state } = study.state
-      const isOpen = ({ job }: { readonly job: Job | undefined }): boolean => job !== undefined && !isFinal(job.state)
-      const all = new Set([...before, ...ended])
-      const room = isBounded(study) ? (study.spec.atOnce ?? 0) - studies.open(id).filter(isOpen).length : all.size
-      const again = [...all].slice(Math.max(0, room))
-      for (const job of again) later.add(job)
-      const retries = (state.retries ?? 0) + 1
-      studies.setState(id, again.length === 0 ? { ...state, retries } : { ...state, retries, again })
+      const { retries = 0 } = study.state
+      store.studies.setState(id, { ...study.state, retries: retries + 1 })
+      for (const job of ended.slice(roomIn(store, study))) later.add(job)
     }
-    const begin = ids.filter((id) => !later.has(id))
-    const changed = store.applyAll(
-      begin.map((id) => ({ id, event: { kind: 'retry' } })),
+    return store.applyAll(
+      ids.map((id) => ({ id, event: { kind: 'retry', isInLine: later.has(id) } })),
       nowMs,
     )
-    const results = new Map(begin.map((id, at) => [id, changed[at]]))
-    return ids.map((id) => later.has(id) || results.get(id))
   })
 }
 
-function isOver(store: JobStore, id: number): boolean {
-  const job = store.get(id)
-  return job !== undefined && isFinal(job.state)
+/** For so many trials that run again. */
+function roomIn({ studies }: JobStore, study: Study): number {
+  if (!isBounded(study)) return Number.POSITIVE_INFINITY
+  const open = studies.open(study.id).filter(({ job }) => job !== undefined && !isFinal(job.state))
+  return Math.max(0, (study.spec.atOnce ?? 0) - open.length)
 }
+
+const isOver = (job: Job | undefined): boolean => job !== undefined && isFinal(job.state)
 
 /**
  * It starts no more trials; those that wait are cancelled. `now`: those that run, too. Returns how many trials that stopped, and
@@ -66,19 +61,18 @@ export function stopStudy(
   return store.together(() => {
     const study = studies.get(id)
     if (study === undefined) return { stopped: 0, running: 0 }
-    const { again = [], ...state } = study.state
+    const { state } = study
     const isElsewhere = study.spec.source !== undefined
     if (isElsewhere && now) throw elsewhere(name, 'Stop its trials where they were started.')
     const reason = isElsewhere ? 'no longer followed' : 'stopped by its user'
     if (state.kind === 'running') studies.setState(id, { ...state, kind: 'stopped', reason, endedMs: nowMs })
-    else if (again.length > 0) studies.setState(id, state)
     const open = studies.open(id).flatMap(({ job }) => (job === undefined || isFinal(job.state) ? [] : [job]))
     const toStop = open.filter(({ state: { kind } }) => kind === 'queued' || kind === 'held' || now)
     store.applyAll(
       toStop.map((job) => ({ id: job.id, event: { kind: 'stop', reason: 'cancelled' } })),
       nowMs,
     )
-    return { stopped: toStop.length + again.length, running: open.length - toStop.length }
+    return { stopped: toStop.length, running: open.length - toStop.length }
   })
 }
 
@@ -106,7 +100,7 @@ export function continueStudy(
     }
     const count = studies.nextNumber(id)
     const trials = more === undefined ? state.trials : (state.trials ?? count) + more
-    const { reason: _, endedMs: __, beganMs: ___, again: waiting = [], ...rest } = state
+    const { reason: _, endedMs: __, beganMs: ___, ...rest } = state
     const next = { ...rest, kind: 'running' as const, failuresFrom: count, ...(trials !== undefined && { trials }) }
     const most = mostTrials({ spec, state: next })
     const stopped = studies.trials(id).flatMap(({ job, end, stopping }) => {
@@ -122,14 +116,8 @@ export function continueStudy(
             ? `Say how many more trials to run: muster study more ${name} --trials 10`
             : 'All points of its space are tried. Create another study, with more values or with --repeat.',
       })
-    // The scheduler lets the others begin when these have ended.
-    const again = isBounded(study) ? [...new Set([...waiting, ...stopped])] : []
-    studies.setState(id, again.length > 0 ? { ...next, again } : next)
-    if (!isBounded(study))
-      store.applyAll(
-        stopped.map((job) => ({ id: job, event: { kind: 'retry' } })),
-        nowMs,
-      )
+    studies.setState(id, next)
+    retryJobs(store, stopped, nowMs)
     return { again: stopped.length, most }
   })
 }

@@ -22,7 +22,7 @@ import {
   type TrialEnd,
   type TrialStep,
 } from '../study/study.ts'
-import { isActive, isFinal, type JobEvent } from './job.ts'
+import { isActive, isFinal, isInLine, type JobEvent } from './job.ts'
 import { type MetricValues, metricNumber, stepNumber } from './metric.ts'
 import { Population, type PopulationOptions } from './population.ts'
 import type { OwnJob } from './store.ts'
@@ -231,9 +231,7 @@ export class StudyPass implements Disposable {
   /** The state after this; the same object if nothing has changed. */
   #refill(study: Study, open: readonly OpenTrial[], nowMs: number, after: (() => void)[]): StudyState {
     let { state } = study
-    if (study.spec.source !== undefined) return state
-    if (state.again !== undefined) return this.#repeat(study, state.again, open, nowMs)
-    if (state.kind !== 'running') return state
+    if (study.spec.source !== undefined || this.#begin(study, open, nowMs) || state.kind !== 'running') return state
     const why = this.#whyNoMore(study, nowMs)
     if (why !== undefined) return open.length > 0 ? state : ended(state, why, nowMs)
     const wanted = this.#wanted(study, open, nowMs)
@@ -255,22 +253,14 @@ export class StudyPass implements Disposable {
     return state
   }
 
-  /** Ended trials begin again, as many as may run now; the state after this. */
-  #repeat(study: Study, again: readonly number[], open: readonly OpenTrial[], nowMs: number): StudyState {
-    const { store } = this.#options
-    const { again: _, ...state } = study.state
-    const ended = again.filter((id) => {
-      const job = store.get(id)
-      return job !== undefined && isFinal(job.state)
-    })
-    const begin = ended.slice(0, Math.max(0, this.#wanted(study, open, nowMs)))
-    store.applyAll(
-      begin.map((job) => ({ id: job, event: { kind: 'retry' } })),
+  /** Trials that run again begin before new ones, as many as may run now. Returns whether there were any. */
+  #begin(study: Study, open: readonly OpenTrial[], nowMs: number): boolean {
+    const inLine = open.flatMap(({ job }) => (job !== undefined && isInLine(job) ? [job.id] : []))
+    this.#options.store.applyAll(
+      inLine.slice(0, Math.max(0, this.#wanted(study, open, nowMs))).map((id) => ({ id, event: { kind: 'release' } })),
       nowMs,
     )
-    const rest = ended.slice(begin.length)
-    if (rest.length === again.length) return study.state
-    return rest.length === 0 ? state : { ...state, again: rest }
+    return inLine.length > 0
   }
 
   /** Of a population; the state after this. */
@@ -318,7 +308,10 @@ export class StudyPass implements Disposable {
     // A sampler learns what a trial has reached before it is asked for the next one.
     const learnsWithinMs = methodOf(spec) === undefined ? MOST_READING_MS : 0
     const busy = open.filter(
-      ({ job }) => job !== undefined && (!isFinal(job.state) || !hasPassed(job.state.endedMs, learnsWithinMs, nowMs)),
+      ({ job }) =>
+        job !== undefined &&
+        !isInLine(job) &&
+        (!isFinal(job.state) || !hasPassed(job.state.endedMs, learnsWithinMs, nowMs)),
     )
     if (spec.atOnce !== undefined) return Math.min(MOST_ADDED, spec.atOnce - busy.length)
     const waits = busy.some(({ job }) => job?.state.kind === 'queued' || job?.state.kind === 'held')

@@ -106,7 +106,7 @@ export class StudyRows extends StorePart {
     return readWhole(this.file.all(`${SELECT_STUDY} ORDER BY id DESC LIMIT ?`, limit), (row) => this.#studyOf(row))
   }
 
-  /** Those with a trial that waits or runs, whose next point is to be chosen, or whose trials are to begin again. */
+  /** Those with a trial that waits or runs, or whose next point is to be chosen. */
   unfinished(): readonly Study[] {
     return this.file.all(`${SELECT_STUDY} WHERE ${UNFINISHED} ORDER BY id`).map((row) => this.#studyOf(row))
   }
@@ -378,7 +378,7 @@ const MOST_STEPS = 1_000_000
 const SELECT_STUDY = 'SELECT id, name, user, priority, created_ms, spec, state, job_spec FROM study'
 const INSERT_STUDY =
   'INSERT INTO study (name, user, priority, created_ms, spec, state, job_spec) VALUES (?, ?, ?, ?, ?, ?, ?)'
-const UNFINISHED = `(json_extract(state, '$.kind') = 'running' OR json_extract(state, '$.again') IS NOT NULL
+const UNFINISHED = `(json_extract(state, '$.kind') = 'running'
   OR EXISTS (SELECT 1 FROM trial WHERE trial.study = study.id AND trial.kind = 'open'))`
 const SELECT_TRIAL = 'SELECT study, number, point, repetition, job, kind, more FROM trial'
 const SELECT_OPEN = `SELECT study, number, point, repetition, trial.job AS job, trial.kind AS kind, more, results.metrics AS metrics,

@@ -150,12 +150,10 @@ function explainPruning(rule: PruneSpec, metric: Metric | undefined, pruned: num
 
 function explainState({ spec, state }: Pick<Study, 'spec' | 'state'>, counts: TrialCounts): string {
   const reason = state.reason === undefined ? '' : `: ${state.reason}`
-  const waiting = state.again?.length ?? 0
-  const again = waiting === 0 ? '' : ` ${counted(waiting, 'trial')} ${waiting === 1 ? 'waits' : 'wait'} to run again.`
-  if (state.kind === 'stopped') return `It was ${state.reason ?? 'stopped'}.${again}`
+  if (state.kind === 'stopped') return `It was ${state.reason ?? 'stopped'}.`
   const without = (['failed', 'cancelled'] as const).filter((kind) => counts[kind] > 0)
   const others = without.length === 0 ? '' : `; ${without.map((kind) => `${counts[kind]} ${kind}`).join(', ')}`
-  if (state.kind === 'done') return `It is done${reason}${others}.${again}`
+  if (state.kind === 'done') return `It is done${reason}${others}.`
   if (spec.pbt !== undefined && state.trouble !== undefined) return `${state.trouble}.`
   if (state.trouble !== undefined) return `It has no next point yet: ${state.trouble}`.replace(/\.?$/, '.')
   const open = counts.open === 1 ? '1 trial is open' : `${counts.open} trials are open`
@@ -163,6 +161,6 @@ function explainState({ spec, state }: Pick<Study, 'spec' | 'state'>, counts: Tr
   if (spec.source !== undefined) return `${open}.`
   if (spec.pbt !== undefined && state.trials === undefined) return `${open}; it ends when all members have ended.`
   return state.trials === undefined
-    ? `${open}${most}; it ends when all points are tried.${again}`
-    : `${open}${most}; it ends after ${counted(state.trials, 'trial')}.${again}`
+    ? `${open}${most}; it ends when all points are tried.`
+    : `${open}${most}; it ends after ${counted(state.trials, 'trial')}.`
 }

@@ -100,8 +100,6 @@ export type StudyState = {
   readonly beganMs?: number
   /** It was continued: failures of trials before this one count no more. */
   readonly failuresFrom?: number
-  /** Jobs of ended trials that begin again as soon as `atOnce` has room for them, before new trials. */
-  readonly again?: readonly number[]
   /** How often users let ended trials run again: trials alone do not show that they did. */
   readonly retries?: number
   /** Why it has no next point yet. */

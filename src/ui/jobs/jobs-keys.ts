@@ -80,9 +80,11 @@ const onStudy =
   (test: (study: Study) => boolean): Test =>
   (state) =>
     (inList(state) || inStudy(state)) && onLine(({ study }) => study !== undefined && test(study.study))(state)
-const canStop = onStudy(({ state }) => state.kind === 'running')
+const isFollowed = onStudy(({ state }) => state.kind === 'running')
 const hasOpenTrials = onLine(({ study }) => study?.study.spec.source === undefined && (study?.counts.open ?? 0) > 0)
 const canStopNow: Test = (state) => onStudy(() => true)(state) && hasOpenTrials(state)
+/** Trials of one that has ended may run again. */
+const canStop: Test = (state) => isFollowed(state) || canStopNow(state)
 const canContinue = onStudy(({ state, spec }) => spec.source === undefined || state.kind !== 'running')
 const hasMoreMetrics: Test = (state) => inStudy(state) && onStudy(({ spec }) => spec.metrics.length > 1)(state)
 

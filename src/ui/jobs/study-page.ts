@@ -196,7 +196,7 @@ export class StudyPage {
     const line = chosenLine(this.#state)?.study
     if (line === undefined) return
     const { study, counts } = line
-    if (study.state.kind !== 'running' && !now)
+    if (study.state.kind !== 'running' && counts.open === 0 && !now)
       return this.#options.context.notice('this study is not running', 'warning')
     const apply = this.#changeOf(study)
     const isElsewhere = study.spec.source !== undefined

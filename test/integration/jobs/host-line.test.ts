@@ -385,6 +385,15 @@ echo "$$ $boot \${20} 1" >key/run.$boot.1; check key
       process.kill(left, 'SIGKILL')
     })
 
+    it('a bundle that is stopped before its command runs does not run on', async () => {
+      await line.round(only())
+      await theHelper()
+      mkdirSync(join(jobs(), 'abc-3-1-0'), { recursive: true })
+      writeFileSync(join(jobs(), 'abc-3-1-0', 'term.1'), '')
+      await line.round(only(keyed(3, 'exec sleep 3000')))
+      await told('abc-3-1-0 exit 143')
+    })
+
     it('the exit code of a bundle is kept though the helper was killed meanwhile', async () => {
       await line.round(only(start('touch here; until [ -e go ]; do sleep 0.05; done; exit 7')))
       await waitUntil(() => existsSync(join(directory, 'here')), 'its command')

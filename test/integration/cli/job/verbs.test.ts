@@ -929,3 +929,28 @@ describe('where the state directory cannot be made', () => {
     expect(messages).toContain('set XDG_STATE_HOME to another directory')
   })
 })
+
+test('a trial that runs again waits for its turn: it is held, can be released and cancelled, and retry says so', async () => {
+  const made = await muster(['study', 'create', 'wf', '--param', 'a=1,2,3', '--at-once', '1', '--', 'train $a'])
+  expect(made.exitCode).toBe(0)
+  {
+    using store = openStore()
+    const study = store.studies.find('wf')
+    if (study === undefined) throw new Error('no study')
+    for (const a of ['1', '2', '3']) {
+      const trial = store.addTrial(study, { point: { a }, repetition: 0 }, 1)
+      store.applyAll([{ id: trial.job ?? 0, event: { kind: 'stop', reason: 'cancelled' } }], 2)
+      store.studies.settle(study.id, trial, { kind: 'cancelled', values: {}, endedMs: 2 })
+    }
+  }
+  const retried = await job(['retry', '1-3'])
+  expect(retried).toMatchObject({ exitCode: 0 })
+  expect(retried.messages).toContain('muster: jobs 2-3 begin as study wf has room: it runs 1 trial at once\n')
+  expect((await job(['show', '2'])).output).toContain(
+    'held until other trials of its study end. To start it now: muster job release 2',
+  )
+  expect(await job(['release', '2'])).toMatchObject({ exitCode: 0 })
+  expect(await job(['cancel', '3'])).toMatchObject({ exitCode: 0 })
+  using store = openStore()
+  expect([1, 2, 3].map((id) => store.get(id)?.state.kind)).toEqual(['queued', 'queued', 'cancelled'])
+})

@@ -1,6 +1,6 @@
 /** Studies on hosts that are only a model: no point twice and none lost, whenever the scheduler is killed. */
 import { describe, expect, it } from 'vitest'
-import { isFinal } from '../../../../src/scheduler/jobs/job.ts'
+import { isFinal, isInLine } from '../../../../src/scheduler/jobs/job.ts'
 import { continueStudy, retryJobs, stopStudy } from '../../../../src/scheduler/jobs/study-change.ts'
 import type { OpenSampler } from '../../../../src/scheduler/jobs/study-pass.ts'
 import type { NewStudy } from '../../../../src/scheduler/jobs/study-rows.ts'
@@ -277,9 +277,9 @@ describe('a study', () => {
     const jobs = studies.trials(id).map(({ job }) => job ?? 0)
     expect(studies.trials(id).map(({ end }) => end?.kind)).toEqual(Array(5).fill('failed'))
     expect(retryJobs(store, [...jobs, 99], world.nowMs)).toEqual([...Array(5).fill(true), undefined])
-    // Those that begin later are no reason to begin others twice.
-    expect(retryJobs(store, jobs.slice(-1), world.nowMs)).toEqual([true])
-    expect(studies.get(id)?.state.again).toHaveLength(5 - atOnce)
+    expect(retryJobs(store, jobs.slice(-1), world.nowMs)).toEqual([false])
+    expect(store.list(['held'], 9)).toHaveLength(5 - atOnce)
+    expect(store.list(['held'], 9).every(isInLine)).toBe(true)
     let most = 0
     for (let tick = 0; tick < 60; tick++) {
       most = Math.max(most, store.active().length + store.queued(9).length)
@@ -290,8 +290,7 @@ describe('a study', () => {
     }
     expect(most).toBe(atOnce)
     expect(studies.trials(id).map(({ end }) => end?.kind)).toEqual(Array(5).fill('done'))
-    expect(studies.get(id)?.state).toMatchObject({ kind: 'done', retries: 2 })
-    expect(studies.get(id)?.state.again).toBeUndefined()
+    expect(studies.get(id)?.state).toMatchObject({ kind: 'done', retries: 1 })
     expect(studies.hasUnfinished()).toBe(false)
   })
 

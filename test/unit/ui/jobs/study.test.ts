@@ -342,6 +342,14 @@ describe('the page of a study', () => {
     expect(tab.text()).toContain('no job: no trial is selected, its job was deleted, or it ran elsewhere')
   })
 
+  it('stops trials that run again though the study is done', async () => {
+    const state = { kind: 'done' as const, reason: '4 trials', repeated: 0, replaced: 0 }
+    const { press, queue } = await openStudy(80, 24, readingOf({ ...studyOf(), state }, TRIALS))
+    await press('c')
+    await press('y')
+    expect(queue.studyChanges).toEqual([[1, { kind: 'stop', now: false }]])
+  })
+
   it('asks before it stops the study, and how many more trials it runs', async () => {
     const tab = await openStudy(80, 24)
     const { queue, press } = tab
