@@ -118,7 +118,8 @@ async function workQueue(options: WorkOptions, context: CliContext): Promise<num
   if (!context.signal.aborted) return EXIT.ok
   const running = store.active().length
   const jobs = running === 0 ? 'no job is running' : `${counted(running, 'job continues', 'jobs continue')}`
-  notice(context, `muster: stopped; ${jobs}, and none starts until a scheduler runs\n`)
+  const next = queue.driver() === undefined ? 'and none starts until a scheduler runs' : 'and another scheduler runs'
+  notice(context, `muster: stopped; ${jobs}, ${next}\n`)
   return EXIT.interrupted
 }
 

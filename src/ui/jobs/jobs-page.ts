@@ -764,7 +764,10 @@ export class JobsPage implements Page {
     const which = ids.length === 1 ? `job ${ids[0]}` : `${ids.length} jobs of ${of}`
     const them = ids.length === 1 ? 'it' : 'them'
     const atOnce = action === 'retry' ? line.study?.study.spec.atOnce : undefined
-    const later = atOnce === undefined ? '' : `${counted(atOnce, 'trial')} at once at most: the others begin later.`
+    const later =
+      atOnce === undefined || ids.length <= atOnce
+        ? ''
+        : `${counted(atOnce, 'trial')} at once at most: the others begin later.`
     this.#context.openDialog(
       confirmDialog({
         id: 'change-jobs',

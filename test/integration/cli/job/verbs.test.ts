@@ -954,3 +954,12 @@ test('a trial that runs again waits for its turn: it is held, can be released an
   using store = openStore()
   expect([1, 2, 3].map((id) => store.get(id)?.state.kind)).toEqual(['queued', 'queued', 'cancelled'])
 })
+
+test('a scheduler that is stopped says whether another one runs', async () => {
+  await job(['submit', '--', 'true'])
+  const stopped = async () =>
+    (await runMuster(['job', 'work'], { directory, now: () => 1000, signal: AbortSignal.abort() })).messages
+  expect(await stopped()).toContain('muster: stopped; no job is running, and none starts until a scheduler runs\n')
+  change("UPDATE lease SET token = 1, owner = 'ann on far', until_ms = 9000")
+  expect(await stopped()).toContain('muster: stopped; no job is running, and another scheduler runs\n')
+})
