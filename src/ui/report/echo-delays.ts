@@ -1,42 +1,45 @@
-/** How fast hosts echo what is typed, as their line editors show, which answer each key. Pure. */
-import { ECHO_MS } from './typed-line.ts'
+/** How fast hosts echo what is typed. Pure. */
 
 /** The last ones tell. */
 const MOST_SAMPLES = 9
 /** The host, and this program, may be slower for a moment. */
-const TIMES = 4
+const TIMES = 2
 const LEAST_MS = 100
+/** Of a host that has echoed nothing yet. */
+const FIRST_MS = 400
+/** Slower echoes say nothing about later ones. */
+const MOST_MS = 1500
 
 export class EchoDelays {
   /** By host, when the first key was typed that it has not answered. */
   readonly #typedMs = new Map<string, number>()
   readonly #delays = new Map<string, number[]>()
 
-  /** A key that the line editor of the host shows. */
   noteKey(host: string, nowMs: number): void {
     if (!this.#typedMs.has(host)) this.#typedMs.set(host, nowMs)
   }
 
-  noteOutput(host: string, nowMs: number): void {
+  /** `isEcho`: the output shows what is being typed, or a line editor has answered the key. */
+  noteOutput(host: string, nowMs: number, isEcho: boolean): void {
     const typedMs = this.#typedMs.get(host)
     if (typedMs === undefined) return
     this.#typedMs.delete(host)
+    if (!isEcho || nowMs - typedMs > MOST_MS) return
     const delays = this.#delays.get(host) ?? []
-    delays.push(nowMs - typedMs)
+    delays.push(Math.max(0, nowMs - typedMs))
     if (delays.length > MOST_SAMPLES) delays.shift()
     this.#delays.set(host, delays)
   }
 
-  /** How long an echo of this host may take, in ms. */
+  /** How long the echo of a key may take on this host, in ms. */
   patienceOf(host: string): number {
     const delays = this.#delays.get(host)?.toSorted((one, other) => one - other) ?? []
     const usual = delays[Math.floor(delays.length / 2)]
-    return usual === undefined ? ECHO_MS : Math.max(0, Math.min(ECHO_MS, LEAST_MS + TIMES * usual))
+    return usual === undefined ? FIRST_MS : LEAST_MS + TIMES * usual
   }
 
-  /** Its shell is another one. */
-  forget(host: string): void {
+  /** What was typed into the shell before says nothing about the output of this one. */
+  noteShell(host: string): void {
     this.#typedMs.delete(host)
-    this.#delays.delete(host)
   }
 }

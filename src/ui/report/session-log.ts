@@ -88,6 +88,8 @@ export class HostPart {
   #head: Uint8Array[] = []
   #tail: Uint8Array[] = []
   heldLook: Look | undefined
+  /** Left of what is held. */
+  heldBefore = ''
   /** From what may be the prompt of the next line on, or from the last key at the prompt after it on. */
   #held: Uint8Array[] | undefined
   #isOver = false
@@ -160,6 +162,12 @@ export class HostPart {
     this.#keep(this.takeHeld())
     this.#held = []
     this.heldLook = look
+    const [end] = (this.#tail.length > 0 ? this.tail : this.head)
+      .subarray(-END_OF_OUTPUT_BYTES)
+      .toString()
+      .split('\n')
+      .slice(-1)
+    this.heldBefore = (end ?? '').replace(CONTROLS, '')
   }
 
   get held(): Uint8Array {
@@ -376,7 +384,7 @@ export class SessionLog {
     // What a full-screen program got without Enter, such as commands of an editor, answers nothing.
     const asked = [...this.#asked.values()].flatMap((typed) => (typed.asksSecret ? typed.hidden : []))
     const ended = [...this.#ended.values()].flatMap((keys) => keys.secrets)
-    for (const host of this.#unseen.keys()) this.#findUnseen(host)
+    for (const host of this.#unseen.keys()) this.#findUnseen(host, undefined)
     const unseen = [...this.#unseen.values()].flat().map(({ text }) => text)
     return new Set([...this.#secrets, ...asked, ...ended, ...unseen].filter((text) => text !== ''))
   }
@@ -431,7 +439,7 @@ export class SessionLog {
     for (const { host, bytes } of typed) {
       const open = this.#open.get(host)
       if (open === undefined) continue
-      if (open.isEdited && isCharacter(bytes)) this.#delays.noteKey(host, nowMs)
+      if (isCharacter(bytes)) this.#delays.noteKey(host, nowMs)
       open.part.typed.type(bytes, nowMs)
     }
     this.#ask(typed, nowMs)
@@ -439,22 +447,23 @@ export class SessionLog {
   }
 
   noteOutput(host: string, bytes: Uint8Array, nowMs: number): void {
-    this.#delays.noteOutput(host, nowMs)
     let from = 0
     for (const { to, isStart } of this.#marksIn(host, bytes)) {
-      this.#print(host, bytes.subarray(from, to))
+      this.#print(host, bytes.subarray(from, to), nowMs)
       from = to
       if (isStart) this.#startEditor(host)
       else this.#stopEditor(host)
     }
-    this.#print(host, bytes.subarray(from))
-    this.#findUnseen(host)
+    this.#print(host, bytes.subarray(from), nowMs)
+    const open = this.#open.get(host)
+    this.#delays.noteOutput(host, nowMs, open !== undefined && (open.isEdited || open.part.typed.isOnItsWay))
+    this.#findUnseen(host, nowMs)
     if (this.#bytes > MOST_BYTES) this.#drop()
   }
 
   /** A new shell: its output belongs to nothing that was typed before. */
   noteShell(host: string): void {
-    this.#delays.forget(host)
+    this.#delays.noteShell(host)
     for (const { typed } of this.#current.get(host) ?? []) typed.finish()
     this.#current.delete(host)
     this.#escaped.delete(host)
@@ -554,7 +563,7 @@ export class SessionLog {
     return [...marksOf(seam).map((mark) => ({ ...mark, to: mark.to - end.length })), ...marksOf(text)]
   }
 
-  #print(host: string, bytes: Uint8Array): void {
+  #print(host: string, bytes: Uint8Array, nowMs: number): void {
     if (bytes.length === 0) return
     const editor = this.#editors.get(host)
     if (editor?.rows !== undefined) {
@@ -567,7 +576,7 @@ export class SessionLog {
     }
     const chain = this.#current.get(host)
     if (chain === undefined) return
-    for (const { typed } of chain) typed.print(bytes)
+    for (const { typed } of chain) typed.print(bytes, nowMs)
     const ended = this.#ended.get(host)
     if (ended?.next?.typed.isJoined) this.#join(host, ended.next)
     if (chain.length > 1) for (const each of chain) each.isPending = true
@@ -610,7 +619,7 @@ export class SessionLog {
     this.#change(first, () => {
       held = first.takeHeld()
     })
-    const at = first.typed.enters === 1 ? ahead.findIndex((part) => stands(part, held, first.heldLook)) : -1
+    const at = first.typed.enters === 1 ? ahead.findIndex((part) => stands(part, held, first)) : -1
     const rest = ahead.slice(Math.max(0, at))
     const [next] = rest
     if (at < 0 || !isFilled(rest) || next === undefined) return this.#change(first, () => first.push(held))
@@ -787,12 +796,13 @@ export class SessionLog {
   }
 
   /** What a full-screen program got is a secret unless it shows it at the cursor, now or soon. */
-  #awaitEcho(host: string, { lines }: TypedLines): void {
+  #awaitEcho(host: string, { lines, startMs }: TypedLines): void {
+    const untilMs = startMs + this.#delays.patienceOf(host)
     const before = this.#paneOf(host)?.before ?? ''
     const unseen = lines.flatMap(({ text, isEdited }, index): Unseen[] => {
       if (isEdited || text.length < SHORTEST_SECRET) return []
-      if (index > 0) return [{ text, before: undefined, looks: 0 }]
-      return endsWithSome(before.trimEnd(), text) ? [] : [{ text, before, looks: 0 }]
+      if (index > 0) return [{ text, before: undefined, looks: 0, untilMs }]
+      return endsWithSome(before.trimEnd(), text) ? [] : [{ text, before, looks: 0, untilMs }]
     })
     if (unseen.length === 0) return
     const waiting = [...(this.#unseen.get(host) ?? []), ...unseen]
@@ -801,20 +811,21 @@ export class SessionLog {
     this.#lastUnseen.set(host, unseen.at(-1) as Unseen)
   }
 
-  /** Where nothing stands left of it, other output may be taken for an echo. */
-  #findUnseen(host: string): void {
+  /** Where nothing stands left of it, other output may be taken for an echo. `nowMs`: when the output came. */
+  #findUnseen(host: string, nowMs: number | undefined): void {
     const waiting = this.#unseen.get(host)
     const pane = waiting && this.#paneOf(host)
     if (waiting === undefined || pane === undefined) return
     // A command that ended the program at once, such as `exit` in tmux, is shown no more.
     const last = this.#lastUnseen.get(host)
     const isLast = (each: Unseen): boolean => each === last && IS_PROMPT.test(each.before?.trimEnd() ?? '$')
-    const isShown = ({ text, before }: Unseen): boolean =>
-      before?.trim() !== '' && pane.shows?.((before ?? '') + text) === true
+    const isShown = ({ text, before, untilMs }: Unseen): boolean =>
+      (nowMs ?? 0) <= untilMs && before?.trim() !== '' && pane.shows?.((before ?? '') + text) === true
     const hidden = waiting.filter((each) => (pane.isFullScreen ? !isShown(each) : !isLast(each)))
     for (const each of hidden) each.looks += 1
     // Output costs no more looks than an echo needs.
-    const isLate = ({ looks }: Unseen): boolean => !pane.isFullScreen || looks >= MOST_LOOKS
+    const isLate = ({ looks, untilMs }: Unseen): boolean =>
+      !pane.isFullScreen || looks >= MOST_LOOKS || (nowMs ?? 0) > untilMs
     for (const { text } of hidden.filter(isLate)) this.#keepSecret(text)
     const left = hidden.filter((each) => !isLate(each))
     if (!pane.isFullScreen) this.#lastUnseen.delete(host)
@@ -851,7 +862,13 @@ export class SessionLog {
 }
 
 /** `before`: left of the cursor at Enter; undefined: it is a further line of a paste, and stands anywhere. */
-type Unseen = { readonly text: string; readonly before: string | undefined; looks: number }
+type Unseen = {
+  readonly text: string
+  readonly before: string | undefined
+  looks: number
+  /** What shows it later is a program that has read it. */
+  readonly untilMs: number
+}
 
 /** It ends with the end of the text, or, while an echo is on its way, with its beginning. */
 const endsWithSome = (shown: string, text: string): boolean =>
@@ -920,20 +937,23 @@ function isEmptyPrompt(
 }
 
 /** Whether the line of `part`, or its paste, and nothing else, stands at the prompt in `output`. */
-function stands({ typed, columns }: HostPart, output: Uint8Array, look: Look | undefined): boolean {
+function stands({ typed, columns }: HostPart, output: Uint8Array, { heldLook: look, heldBefore }: HostPart): boolean {
   const { lines } = typed
   const [line] = lines
   if (typed.enters !== 1 || line === undefined || lines.some(({ isEdited }) => isEdited)) return false
-  // A terminal multiplexer draws other output there, too.
-  if (typed.isOverdue) return standsBehindSign(line.text, output)
   const isPaste = lines.length > 1
   const text = lines.map((each) => each.text).join('\n')
   const echo = new TypedLines('', typed.columns ?? columns, isPaste, look && { ...look, seen: '' })
   echo.type(Buffer.from(isPaste ? `\x1b[200~${text}\x1b[201~` : text), 0)
   echo.print(output)
+  // A terminal multiplexer draws other output there, too.
+  if (typed.isOverdue && !isPaste && !echo.isBehindSign(heldBefore)) return standsBehindSign(line.text, output)
   if (isPaste) return echo.lines.every(({ state }) => state === 'echoed')
   return echo.isEchoed || standsBehindSign(line.text, output)
 }
+
+/** Also at `... `, where Python reads more of a block. */
+const isSigned = (before: string): boolean => HAS_SIGN.test(before) || /^\.{3} /.test(before)
 
 /** At a prompt that goes on behind its sign, such as `➜  ~ `. */
 const standsBehindSign = (text: string, output: Uint8Array): boolean =>
@@ -941,7 +961,7 @@ const standsBehindSign = (text: string, output: Uint8Array): boolean =>
     .toString()
     .split('\n')
     .map((row) => row.replace(CONTROLS, '').trimEnd())
-    .some((row) => row.endsWith(text) && HAS_SIGN.test(row.slice(0, row.length - text.length)))
+    .some((row) => row.endsWith(text) && isSigned(row.slice(0, row.length - text.length)))
 
 function marksOf(text: Buffer): readonly { readonly to: number; readonly isStart: boolean }[] {
   const marks: { to: number; isStart: boolean }[] = []

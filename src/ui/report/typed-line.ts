@@ -3,7 +3,7 @@
  * may be a password. The echo is found in the host's own output, on a model of its screen. Concealed text, text in the colour of its
  * background, and text that was erased before the next key do not count as an echo. Pure.
  */
-import { asksSecret, IS_PROMPT, PROMPT, SHORTEST_SECRET } from './asks-secret.ts'
+import { asksSecret, HAS_SIGN, IS_PROMPT, PROMPT, SHORTEST_SECRET } from './asks-secret.ts'
 import { BrokenEcho } from './broken-echo.ts'
 import { ContinuedEcho } from './continued-echo.ts'
 import { EchoScreen, type Look, PLAIN_LOOK } from './echo-screen.ts'
@@ -95,6 +95,8 @@ const MOST_PIECES = 64
 const MOST_PLAIN_BYTES = 16
 /** An echo takes no longer; what appears after Enter then is not an echo, unless a line editor reads, whose host may have stalled. */
 export const ECHO_MS = 1500
+/** In a millisecond a host echoes more than this, and Muster reads it. */
+const ECHOED_BYTES_A_MS = 20
 
 /** Shown for a password instead of its characters. */
 const IS_MASK = /^([^\p{L}\p{N}])\1*$/u
@@ -128,8 +130,9 @@ export class TypedLines {
   readonly asksSecret: boolean
   /** Whether the host has not answered the lines before this one either, and a shell reads them. */
   isBehind: () => boolean = () => false
-  /** How long the host may take to echo a key. */
+  /** How long the host may take to echo the first key. */
   patienceMs: number = ECHO_MS
+  #typedBytes = 0
   /** The cursor was after a prompt or a question: the echo comes before the first line feed. */
   readonly #isAtPrompt: boolean
   /** A line editor reads the keys. */
@@ -220,6 +223,20 @@ export class TypedLines {
     return this.isEditing || (this.#isShell && this.#shellPrompt === '') || this.isBehind()
   }
 
+  /** Whether its first line is echoed behind what prompts end with. `before`: left of what was printed first. */
+  isBehindSign(before: string): boolean {
+    const [line] = this.#lines
+    if (line === undefined || !isShown(line)) return false
+    const shown = this.#echo?.screen.textAt(line.row) ?? ''
+    const found = findEcho(line.plain.trim(), shown)
+    return found !== undefined && HAS_SIGN.test((line.row === 0 ? before : '') + shown.slice(0, found.at))
+  }
+
+  /** When its first key was typed. */
+  get startMs(): number {
+    return this.#startMs ?? 0
+  }
+
   /** Its echo did not come in time: what shows it may be a program that has read it. */
   get isOverdue(): boolean {
     return this.#isOverdue
@@ -274,6 +291,7 @@ export class TypedLines {
 
   type(bytes: Uint8Array, nowMs: number): void {
     this.#startMs ??= nowMs
+    this.#typedBytes += bytes.length
     const key = plainText(bytes)
     if (key.length === 1) return this.#typeToken(key, nowMs)
     for (const [index, text] of Buffer.from(bytes).toString('utf8').split(PASTED).entries()) {
@@ -311,7 +329,7 @@ export class TypedLines {
     if (!this.isEntered && isShown(line)) this.#examinedBytes = 0
     if (token === '\r' || token === '\n') {
       if (!this.isEntered) this.#isAfterEsc = this.#isEscaped
-      if (!this.isEntered) this.#isOverdue = this.#isTooLate(nowMs - (this.#startMs ?? nowMs))
+      if (!this.isEntered) this.#isOverdue ||= this.#isTooLate(nowMs)
       if (!isPasted) this.#enters += 1
       if (this.#lines.length < MOST_LINES) this.#lines.push(newLine())
     } else if (token === '\x7f' || token === '\b') erase(line, (text) => text.slice(0, -1))
@@ -337,15 +355,23 @@ export class TypedLines {
     line.plain = line.text
   }
 
-  /** At Enter: an echo of the first key would have come. What shows the text later is a program that has read it. */
-  #isTooLate(ms: number): boolean {
-    const [first] = this.#lines
-    if (this.isEditing || first === undefined) return false
-    if (this.#outputBytes === 0 && ms >= ECHO_MS) return true
-    return !this.mayBeLate && ms >= this.patienceMs && !this.#isOnItsWay(first)
+  /**
+   * At Enter, and before each piece of output: an echo of the first key would have come. What shows the text later is a program that
+   * has read it.
+   */
+  #isTooLate(nowMs: number): boolean {
+    if (this.isEditing || this.#startMs === undefined) return false
+    const ms = nowMs - this.#startMs
+    if (this.#outputBytes === 0 && ms >= ECHO_MS && !this.isEntered) return true
+    return ms >= this.patienceMs + this.#typedBytes / ECHOED_BYTES_A_MS && !this.mayBeLate && !this.isOnItsWay
   }
 
-  /** Some of the echo has come. */
+  /** Some of the echo of the first line has come. */
+  get isOnItsWay(): boolean {
+    const [line] = this.#lines
+    return line !== undefined && this.#isOnItsWay(line)
+  }
+
   #isOnItsWay(line: Line): boolean {
     const shown = this.#echo?.screen.text.trim() ?? ''
     if (isShown(line) || (line.echoed?.trim().length ?? 0) >= SHORTEST_BEGINNING) return true
@@ -396,9 +422,11 @@ export class TypedLines {
     this.isBehind = () => mayBeLate
   }
 
-  print(bytes: Uint8Array): void {
+  /** `nowMs`: when it came; without it, in time. */
+  print(bytes: Uint8Array, nowMs = 0): void {
     if (this.#echo === undefined) return
     if (this.#examinedBytes > MOST_OUTPUT_BYTES + (this.#paste?.echo.mostBytes ?? 0)) return
+    if (this.isEntered) this.#isOverdue ||= this.#isTooLate(nowMs)
     const { screen, decoder } = this.#echo
     this.#outputBytes += bytes.length
     this.#examinedBytes += bytes.length

@@ -527,6 +527,76 @@ describe('a host that echoes at once', () => {
     expect(markdown).toContain('typed without echo')
   })
 
+  it.each([
+    ['typed with Enter at once', 0, 1000],
+    ['pasted, Enter soon', 60, 400],
+  ])('has no echo a while after Enter: %s', async (_, ms, laterMs) => {
+    const { enter, end, report, type, clock } = await fastHosts()
+    await enter('read -s x; sleep 1; echo $x', () => 'Value: ')
+    type('Rose!97-abc')
+    clock.advance(ms)
+    type('\r')
+    clock.advance(laterMs)
+    await end('Rose!97-abc\r\n')
+    const { markdown, html } = await report()
+    expect(markdown + html).not.toContain('Rose!97-abc')
+  })
+
+  it('may have a shell without a line editor, or a program that asks first', async () => {
+    const { report, type, print, clock } = harness()
+    const all = ['m1', 'm2', 'm3']
+    for (const host of all) await print(host, 'Code word: ')
+    type('Nelke!98-abc')
+    clock.advance(500)
+    type('\r')
+    clock.advance(10)
+    for (const host of all) await print(host, 'Nelke!98-abc\r\n# ')
+    for (const key of 'stty -echo; read T; stty echo; echo $T') {
+      type(key)
+      clock.advance(3)
+      for (const host of all) await print(host, key)
+    }
+    type('\r')
+    for (const host of all) await print(host, '\r\n')
+    type('Tulpe!99-abc')
+    clock.advance(200)
+    type('\r')
+    for (const host of all) await print(host, 'Tulpe!99-abc\r\n# ')
+    const { markdown, html } = await report()
+    expect(markdown + html).not.toMatch(/Nelke!98|Tulpe!99/)
+    expect(markdown).toContain('stty -echo; read T; stty echo; echo $T')
+  })
+
+  it('may be slow: what comes after its usual delay from the first key on is no echo', async () => {
+    const { report, type, print, clock, prompts } = harness()
+    const all = ['m1', 'm2', 'm3']
+    await prompts()
+    const line = async (text: string) => {
+      for (const key of text) {
+        type(key)
+        clock.advance(160)
+        for (const host of all) await print(host, key)
+      }
+      type('\r')
+    }
+    await line('read -s x; echo $x')
+    for (const host of all) await print(host, '\r\n\x1b[?2004l\r')
+    type('Aster!96-abc')
+    clock.advance(300)
+    type('\r')
+    clock.advance(160)
+    for (const host of all) await print(host, `Aster!96-abc\r\n\x1b[?2004h${host}# `)
+    await line('./ask')
+    for (const host of all) await print(host, '\r\n\x1b[?2004l\rName: ')
+    type('alpine')
+    clock.advance(160)
+    type('\r')
+    for (const host of all) await print(host, `alpine\r\nfine\r\n\x1b[?2004h${host}# `)
+    const { markdown, html } = await report()
+    expect(markdown + html).not.toContain('Aster!96-abc')
+    expect(markdown).toContain('` alpine `')
+  })
+
   it('has shown the stars of a secret that a program draws in another row later', async () => {
     const { enter, end, print, report, type, clock } = await fastHosts()
     await enter('TERM=vt100 vim', () => '\x1b[24;1H\x1b[K:Key: ')
