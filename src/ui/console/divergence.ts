@@ -126,6 +126,9 @@ function shapeOf(guarded: GuardedHost, comparesTyped: boolean): Shape | undefine
   if (modes.isAlternateScreen) {
     const rows = screen.visibleText()
     const editorMode = EDITOR_MODE.exec(rows.findLast((row) => row !== '') ?? '')?.[1] ?? ''
+    // A shell in a terminal multiplexer: what stands above its prompt says as little as in a shell without one.
+    const inside = isQuiet && editorMode === '' ? emptyPrompt(screen.lineToCursor()) : undefined
+    if (inside !== undefined) return { text: `full ${flags} prompt`, prompt: promptFacts(inside, home, names) }
     const shown = rows.join(' ').slice(0, MOST_SCREEN_CHARACTERS)
     return { text: `full ${flags} ${editorMode}`, words: { first: wordsIn(plain(shown, names)), all: wordsIn(shown) } }
   }

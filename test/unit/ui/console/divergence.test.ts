@@ -52,6 +52,11 @@ describe('receivers differ when', () => {
     ['one waits for a password', only('m2', 'sudo ls\r\n[sudo] password for root: ', 'sudo ls\r\nprompt# ')],
     ['one asks something', only('m2', 'rm x\r\nrm: remove x? ', 'rm x\r\nprompt# ')],
     ['one still runs its command', only('m2', 'make\r\ncc main.c\r\n', 'make\r\ncc main.c\r\nprompt# ')],
+    [
+      'one is in another directory in a terminal multiplexer',
+      (host: string) =>
+        `${FULL}$ ls\r\na b\r\nroot@${host}:${host === 'm2' ? '/etc' : '~'}# \x1b7\x1b[39;1H[0] bash\x1b8`,
+    ],
     ['one is in another directory', only('m2', '\r\nroot@m2:/etc# ', '\r\nprompt# ')],
     ['one is another user', only('m2', '\r\nadmin@m2:~$ ', '\r\nprompt# ')],
     ['one has a command that was not run', only('m2', 'rm -rf /srv', '')],
@@ -151,6 +156,11 @@ const htopWith = (columns: number): string => {
 
 describe('receivers do not differ when', () => {
   it.each([
+    [
+      'one shows more above its prompt in a terminal multiplexer',
+      (host: string) =>
+        `${FULL}$ ${host === 'm2' ? 'ls /etc\r\nadduser alternatives apt bash cron dpkg fonts grub hosts issue kernel' : 'uptime'}\r\nroot@${host}:~# `,
+    ],
     ['the pane of one is larger, as in the zoom', only('m2', htopWith(118), htopWith(38))],
     ['they print other numbers', (host: string) => `uptime\r\n up ${host.slice(1)} days\r\n${prompt(host)}`],
     ['the same program shows other numbers', (host: string) => `${HTOP}\r\n ${host.slice(1)}00 root 20 0 sleep`],
