@@ -97,7 +97,8 @@ describe.skipIf(!canRun)('a job of mpirun that ends', { timeout: 120_000 }, () =
       .host('m2')
       .processes()
       .filter(({ command }) => command.includes('mpi_end.py'))
-    for (const { pid } of own) process.kill(pid, 'SIGKILL')
+    // All at once: none sees that another one was killed.
+    for (const signal of ['SIGSTOP', 'SIGKILL'] as const) for (const { pid } of own) process.kill(pid, signal)
     await nothingLeft()
     expect(await ended).toEqual([0, null])
     const shown = await queue.show(id)
