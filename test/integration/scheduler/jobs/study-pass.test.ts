@@ -73,6 +73,18 @@ const stubborn: OpenSampler = () => {
   }
 }
 
+/** All trials of the study fail; returns their jobs. */
+function failAll(world: QueueWorld, id: number): number[] {
+  const { studies } = world.store
+  for (let tick = 0; tick < 60 && studies.get(id)?.state.kind === 'running'; tick++) {
+    world.nowMs += 1000
+    world.tick()
+    world.act()
+    readAll(world, () => undefined)
+  }
+  return studies.trials(id).map(({ job }) => job ?? 0)
+}
+
 describe('a study', () => {
   it.each([
     'grid',
@@ -268,13 +280,7 @@ describe('a study', () => {
     const { store } = world
     const { studies } = store
     const id = studies.create(study({ atOnce, failures: 9 }, { trials: 5 }), world.nowMs)
-    for (let tick = 0; tick < 60 && studies.get(id)?.state.kind === 'running'; tick++) {
-      world.nowMs += 1000
-      world.tick()
-      world.act()
-      readAll(world, () => undefined)
-    }
-    const jobs = studies.trials(id).map(({ job }) => job ?? 0)
+    const jobs = failAll(world, id)
     expect(studies.trials(id).map(({ end }) => end?.kind)).toEqual(Array(5).fill('failed'))
     expect(retryJobs(store, [...jobs, 99], world.nowMs)).toEqual([...Array(5).fill(true), undefined])
     expect(retryJobs(store, jobs.slice(-1), world.nowMs)).toEqual([false])
@@ -299,13 +305,7 @@ describe('a study', () => {
     const { store } = world
     const { studies } = store
     const id = studies.create(study({ atOnce: 1, failures: 9 }, { trials: 3 }), world.nowMs)
-    for (let tick = 0; tick < 60 && studies.get(id)?.state.kind === 'running'; tick++) {
-      world.nowMs += 1000
-      world.tick()
-      world.act()
-      readAll(world, () => undefined)
-    }
-    const jobs = studies.trials(id).map(({ job }) => job ?? 0)
+    const jobs = failAll(world, id)
     retryJobs(store, jobs, world.nowMs)
     expect(stopStudy(store, studies.get(id)!, { now: true }, world.nowMs)).toEqual({ stopped: 3, running: 0 })
     for (let tick = 0; tick < 20; tick++) {
