@@ -422,7 +422,11 @@ export class SessionLog {
         this.#lastUnseen.delete(host)
         // In tmux, say, a shell may run a program that reads without echo, whatever its question is.
         const asks = asksSecret(pane.before, pane.look?.seen ?? '')
-        if (!this.#asked.has(host) || (asks && this.#asked.get(host)?.asksSecret === false))
+        const asked = this.#asked.get(host)
+        // The words may be those of a command that is being typed.
+        const own = asked?.lines[0]?.text ?? ''
+        const isOwn = own !== '' && endsWithSome(pane.before.trimEnd(), own)
+        if (asked === undefined || (asks && !asked.asksSecret && !isOwn))
           this.#asked.set(host, new TypedLines(pane.before, pane.columns, false, pane.look))
         continue
       }

@@ -329,7 +329,7 @@ export class TypedLines {
     if (!this.isEntered && isShown(line)) this.#examinedBytes = 0
     if (token === '\r' || token === '\n') {
       if (!this.isEntered) this.#isAfterEsc = this.#isEscaped
-      if (!this.isEntered) this.#isOverdue ||= this.#isTooLate(nowMs)
+      if (!this.isEntered && this.#isTooLate(nowMs)) this.#giveUp()
       if (!isPasted) this.#enters += 1
       if (this.#lines.length < MOST_LINES) this.#lines.push(newLine())
     } else if (token === '\x7f' || token === '\b') erase(line, (text) => text.slice(0, -1))
@@ -363,7 +363,13 @@ export class TypedLines {
     if (this.isEditing || this.#startMs === undefined) return false
     const ms = nowMs - this.#startMs
     if (this.#outputBytes === 0 && ms >= ECHO_MS && !this.isEntered) return true
-    return ms >= this.patienceMs + this.#typedBytes / ECHOED_BYTES_A_MS && !this.mayBeLate && !this.isOnItsWay
+    return ms >= this.patienceMs + this.#typedBytes / ECHOED_BYTES_A_MS && !this.isBehind() && !this.isOnItsWay
+  }
+
+  #giveUp(): void {
+    this.#isOverdue = true
+    // They came with it, so their echo would, too.
+    for (const line of this.#lines.slice(1)) if (!isShown(line)) line.isRead = true
   }
 
   /** Some of the echo of the first line has come. */
@@ -426,7 +432,7 @@ export class TypedLines {
   print(bytes: Uint8Array, nowMs = 0): void {
     if (this.#echo === undefined) return
     if (this.#examinedBytes > MOST_OUTPUT_BYTES + (this.#paste?.echo.mostBytes ?? 0)) return
-    if (this.isEntered) this.#isOverdue ||= this.#isTooLate(nowMs)
+    if (this.isEntered && !this.#isOverdue && this.#isTooLate(nowMs)) this.#giveUp()
     const { screen, decoder } = this.#echo
     this.#outputBytes += bytes.length
     this.#examinedBytes += bytes.length
@@ -523,7 +529,7 @@ export class TypedLines {
 
   /** Of several lines that were typed at once. */
   #matchRow(row: string, at: number): void {
-    const isOpen = (line: Line): boolean => !isShown(line) && (!line.isEdited || line.isTabbed)
+    const isOpen = (line: Line): boolean => !isShown(line) && !line.isRead && (!line.isEdited || line.isTabbed)
     const own = this.#continued.take(row, this.#lines)
     // What is typed then may be a password.
     if (own === undefined && !this.#hasAsked && asksSecret(row)) {

@@ -442,6 +442,39 @@ describe('what is typed in a full-screen program', () => {
     expect(markdown).not.toContain('0f3a')
   })
 
+  it('is none if it is a command that asks for a password', async () => {
+    const { type, each, leave } = await inTmux()
+    for (const key of 'read -sp "Password: " p; echo; read r') {
+      type(key)
+      await each(key)
+    }
+    type('\r')
+    await each('\r\nPassword: ')
+    for (const key of 'Aster!95-abc') type(key)
+    type('\r')
+    await each('\r\n$ ')
+    const markdown = await leave('then echo; read Aster!95-abc')
+    expect(markdown).toContain('then echo; read [not shown: typed without echo]')
+  })
+
+  it.each([
+    0, 300,
+  ])('is a secret if it is shown only after an echo would be: Enter %i ms after the first key', async (ms) => {
+    const { type, each, leave, clock } = await inTmux()
+    for (const key of 'read -sp "Value: " p; sleep 1; echo $p') {
+      type(key)
+      await each(key)
+    }
+    type('\r')
+    await each('\r\nValue: ')
+    type('Aster!94-abc')
+    clock.advance(ms)
+    type('\r')
+    clock.advance(1000)
+    await each('Aster!94-abc\r\n$ ')
+    expect(await leave('got Aster!94-abc')).not.toContain('Aster!94-abc')
+  })
+
   it('is none before Enter: keys of an editor are commands', async () => {
     const { prompts, run, type, print, report } = harness()
     await prompts()
@@ -540,6 +573,29 @@ describe('a host that echoes at once', () => {
     await end('Rose!97-abc\r\n')
     const { markdown, html } = await report()
     expect(markdown + html).not.toContain('Rose!97-abc')
+  })
+
+  it.each(['Value> ', '# '])('may have programs that ask with the sign of a shell: %s', async (question) => {
+    const { report, type, print, clock } = harness()
+    const all = ['m1', 'm2', 'm3']
+    for (const host of all) await print(host, question)
+    type('Nelke!98-abc')
+    clock.advance(300)
+    type('\r')
+    clock.advance(1000)
+    for (const host of all) await print(host, `\r\nNelke!98-abc\r\n${question}`)
+    const { markdown, html } = await report()
+    expect(markdown + html).not.toContain('Nelke!98')
+  })
+
+  it('echoes all lines of a paste or none', async () => {
+    const { enter, end, report, type, clock } = await fastHosts()
+    await enter('read -s a; read -s b; sleep 1; echo "> $b"', () => '')
+    type('first!Tulpe1\rsecond!Rose2\r')
+    clock.advance(1000)
+    await end('> second!Rose2\r\n')
+    const { markdown, html } = await report()
+    expect(markdown + html).not.toMatch(/Tulpe1|Rose2/)
   })
 
   it('may have a shell without a line editor, or a program that asks first', async () => {
