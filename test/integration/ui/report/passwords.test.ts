@@ -588,12 +588,14 @@ describe('a host that echoes at once', () => {
     expect(markdown + html).not.toContain('Nelke!98')
   })
 
-  it('echoes all lines of a paste or none', async () => {
+  it.each(['\r', ''])('echoes all lines of a paste or none: %j', async (lineEnd) => {
     const { enter, end, report, type, clock } = await fastHosts()
     await enter('read -s a; read -s b; sleep 1; echo "> $b"', () => '')
-    type('first!Tulpe1\rsecond!Rose2\r')
+    type(`first!Tulpe1\rsecond!Rose2${lineEnd}`)
+    clock.advance(700)
+    if (lineEnd === '') type('\r')
     clock.advance(1000)
-    await end('> second!Rose2\r\n')
+    await end('> first!Tulpe1\r\n> second!Rose2\r\n')
     const { markdown, html } = await report()
     expect(markdown + html).not.toMatch(/Tulpe1|Rose2/)
   })
