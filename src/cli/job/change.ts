@@ -5,7 +5,7 @@ import { formatNumberSet } from '../../base/number-set.ts'
 import { printable } from '../../base/printable.ts'
 import { isActive, isFinal, isInLine, type Job, type JobEvent } from '../../scheduler/jobs/job.ts'
 import { hostsToForget } from '../../scheduler/jobs/store.ts'
-import { retryJobs } from '../../scheduler/jobs/study-change.ts'
+import { changeJobs } from '../../scheduler/jobs/study-change.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { withJobs } from './arguments.ts'
@@ -37,13 +37,7 @@ Examples:
     // A range of a sweep is retried for what failed in it; results of the others are not given up by the way.
     const isMeant = (id: number) => change !== 'retry' || options.done === true || store.get(id)?.state.kind !== 'done'
     const meant = ids.filter(isMeant)
-    const changed =
-      change === 'retry'
-        ? retryJobs(store, meant, context.now())
-        : store.applyAll(
-            meant.map((id) => ({ id, event })),
-            context.now(),
-          )
+    const changed = changeJobs(store, meant, event, context.now())
     const resultOf = new Map(meant.map((id, index) => [id, changed[index]]))
     const results = ids.map((id) => (resultOf.has(id) ? resultOf.get(id) : false))
     if (options.forget && !options.json) {

@@ -18,7 +18,7 @@ import { type DeviceHold, holdsOf, packHosts } from '../../scheduler/jobs/packin
 import { occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import { failedRanks, ranksOf } from '../../scheduler/jobs/ranks.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
-import { continueStudy, retryJobs, stopStudy } from '../../scheduler/jobs/study-change.ts'
+import { changeJobs, continueStudy, stopStudy } from '../../scheduler/jobs/study-change.ts'
 import { rankBounds } from '../../scheduler/launch/rank-bounds.ts'
 import type { Cluster } from '../../scheduler/model/cluster.ts'
 import { WorkloadMix } from '../../scheduler/model/mix.ts'
@@ -224,18 +224,11 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
   }
   const changes: QueueChanges = {
     async change(action, ids) {
+      const event = eventOf(action)
       let count = 0
       for (let at = 0; at < ids.length; at += CHUNK) {
         beginChange()
-        const part = ids.slice(at, at + CHUNK)
-        const changed =
-          action === 'retry'
-            ? retryJobs(store, part, context.now())
-            : store.applyAll(
-                part.map((id) => ({ id, event: eventOf(action) })),
-                context.now(),
-              )
-        count += changed.filter(Boolean).length
+        count += changeJobs(store, ids.slice(at, at + CHUNK), event, context.now()).filter(Boolean).length
         await setImmediate()
       }
       return count

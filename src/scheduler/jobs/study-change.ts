@@ -5,7 +5,7 @@ import { MusterError } from '../../base/errors.ts'
 import type { Study } from '../study/study.ts'
 import { isWithoutResult } from '../study/study.ts'
 import { mostTrials } from '../study/study-text.ts'
-import { isFinal, type Job } from './job.ts'
+import { isFinal, type Job, type JobEvent } from './job.ts'
 import type { JobStore } from './store.ts'
 
 const elsewhere = (name: string, hint: string) =>
@@ -14,6 +14,15 @@ const elsewhere = (name: string, hint: string) =>
 /** Some of its trials wait until others have ended, and those are jobs of the queue. */
 const isBounded = ({ spec, jobSpec }: Study): boolean =>
   spec.atOnce !== undefined && spec.pbt === undefined && spec.source === undefined && jobSpec !== undefined
+
+/** What users do to jobs; returns as `applyAll`. */
+export const changeJobs = (store: JobStore, ids: readonly number[], event: JobEvent, nowMs: number) =>
+  event.kind === 'retry'
+    ? retryJobs(store, ids, nowMs)
+    : store.applyAll(
+        ids.map((id) => ({ id, event })),
+        nowMs,
+      )
 
 /**
  * Ended jobs run again; trials of a study with --at-once as soon as it has room for them. Returns for each whether it changed anything;

@@ -1,4 +1,5 @@
 /** How fast hosts echo what is typed. Pure. */
+import { ECHO_MS } from './typed-line.ts'
 
 /** The last ones tell. */
 const MOST_SAMPLES = 9
@@ -7,8 +8,6 @@ const TIMES = 2
 const LEAST_MS = 100
 /** Of a host that has echoed nothing yet. */
 const FIRST_MS = 400
-/** Slower echoes say nothing about later ones. */
-const MOST_MS = 1500
 
 export class EchoDelays {
   /** By host, when the first key was typed that it has not answered. */
@@ -24,7 +23,7 @@ export class EchoDelays {
     const typedMs = this.#typedMs.get(host)
     if (typedMs === undefined) return
     this.#typedMs.delete(host)
-    if (!isEcho || nowMs - typedMs > MOST_MS) return
+    if (!isEcho || nowMs - typedMs > ECHO_MS) return
     const delays = this.#delays.get(host) ?? []
     delays.push(Math.max(0, nowMs - typedMs))
     if (delays.length > MOST_SAMPLES) delays.shift()
