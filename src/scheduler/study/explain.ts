@@ -153,7 +153,8 @@ function explainState({ spec, state }: Pick<Study, 'spec' | 'state'>, counts: Tr
   if (state.kind === 'stopped') return `It was ${state.reason ?? 'stopped'}.`
   const without = (['failed', 'cancelled'] as const).filter((kind) => counts[kind] > 0)
   const others = without.length === 0 ? '' : `; ${without.map((kind) => `${counts[kind]} ${kind}`).join(', ')}`
-  if (state.kind === 'done') return `It is done${reason}${others}.`
+  const again = counts.open === 0 ? '' : `; ${counted(counts.open, 'trial')} to run again`
+  if (state.kind === 'done') return `It is done${reason}${others}${again}.`
   if (spec.pbt !== undefined && state.trouble !== undefined) return `${state.trouble}.`
   if (state.trouble !== undefined) return `It has no next point yet: ${state.trouble}`.replace(/\.?$/, '.')
   const open = counts.open === 1 ? '1 trial is open' : `${counts.open} trials are open`

@@ -97,7 +97,7 @@ describe('the words for a study', () => {
     )
     expect(explained({ metrics: [] })[0]).toBe('It has no metric, so it only tries points.')
     expect(explained({}, { kind: 'done', reason: 'all 200 points tried' }).at(-1)).toBe(
-      'It is done: all 200 points tried; 1 failed.',
+      'It is done: all 200 points tried; 1 failed; 4 trials to run again.',
     )
     expect(explained({}, { kind: 'stopped' }).at(-1)).toBe('It was stopped.')
     expect(explained({}, { trouble: 'm1: \x1b[2Jno optuna.' }).at(-1)).toBe(
