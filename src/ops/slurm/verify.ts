@@ -75,7 +75,11 @@ function findingsOfView(wanted: SlurmWanted, { facts }: Pick<AreaFacts<SlurmFact
             hint: 'Jobs that Muster submits always ask for memory.',
           },
         ]
-  return [...findingsOfUse(wanted, asked, view), ...nodes, ...unknown, ...memory]
+  const none: Finding[] =
+    isForeign && view.nodes.length === 0
+      ? [{ host: asked, gravity: 'risk', id: 'no-nodes', cause: 'sinfo lists no nodes here' }]
+      : []
+  return [...findingsOfUse(wanted, asked, view), ...none, ...nodes, ...unknown, ...memory]
 }
 
 /** Of partitions, in a sentence. */

@@ -315,6 +315,8 @@ describe.skipIf(!requirement('python3'))('export', () => {
   it('says what is missing', async () => {
     await study('import', 'wf', journal(), '--study-name', 'wf')
     expect((await study('export', 'wf')).messages).toContain('the format is missing')
+    const both = await study('export', 'wf', '--csv', '--json')
+    expect(both.messages).toContain('--csv and --json cannot be used together')
     expect((await study('export', 'wf', '--csv', '--on', 'm1')).messages).toContain('need --optuna')
     expect((await study('export', 'wf', '--optuna', '/srv/x')).messages).toContain('write it as sqlite:///FILE')
     expect((await study('import', 'wf', 'journal:///other.log')).messages).toContain(

@@ -7,7 +7,7 @@ import type { AreaFacts, Declared } from '../../../../src/ops/kernel/area.ts'
 import { type HostFacts, known } from '../../../../src/ops/kernel/fact.ts'
 import { type FileState, MADE_BY_MUSTER } from '../../../../src/ops/kernel/files.ts'
 import type { Operation } from '../../../../src/ops/kernel/operation.ts'
-import { type Process, type SlurmFacts, slurmFacts } from '../../../../src/ops/slurm/facts.ts'
+import { type Process, type SlurmFacts, type SlurmView, slurmFacts } from '../../../../src/ops/slurm/facts.ts'
 import { findingOfNode } from '../../../../src/ops/slurm/findings.ts'
 import { planSlurm } from '../../../../src/ops/slurm/plan.ts'
 import { type SlurmSpec, section } from '../../../../src/ops/slurm/section.ts'
@@ -366,13 +366,14 @@ describe('a cluster of somebody else', () => {
   it('is asked about its nodes and nothing else, and never changed', async () => {
     expect(wanted.hosts.map(({ host }) => host)).toEqual(['c1'])
     expect(Object.keys(slurmFacts(wanted, 'c1'))).toEqual(['cluster'])
-    const nodes = [{ name: 'x1', state: 'down', isSilent: true, reason: 'Not responding' }]
-    const facts = factsOf({
-      c1: {
-        ...bare('c1'),
-        cluster: { kind: 'answers', nodes, hasDefaultMemory: false, partitions: new Map(), missing: [] },
-      },
-    })
+    const factsWith = (nodes: Extract<SlurmView, { kind: 'answers' }>['nodes']) =>
+      factsOf({
+        c1: {
+          ...bare('c1'),
+          cluster: { kind: 'answers', nodes, hasDefaultMemory: false, partitions: new Map(), missing: [] },
+        },
+      })
+    const facts = factsWith([{ name: 'x1', state: 'down', isSilent: true, reason: 'Not responding' }])
     expect(planSlurm('up', wanted, facts).map(({ verdict }) => verdict.kind)).toEqual(['nothing'])
     expect(planSlurm('down', wanted, facts).map(({ verdict }) => verdict.kind)).toEqual(['nothing'])
     const unused = { exec: () => Promise.reject(new Error('not asked')) }
@@ -381,6 +382,8 @@ describe('a cluster of somebody else', () => {
       'risk: x1 is down: Slurm on c1 gets no answer from it',
       'note: it has no DefMemPerCPU: a job without --mem gets the whole memory of its node',
     ])
+    const [silent] = await verifySlurm(wanted, factsWith([]), unused, 'status')
+    expect(silent).toMatchObject({ gravity: 'risk', cause: 'sinfo lists no nodes here' })
   })
 })
 
