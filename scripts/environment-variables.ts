@@ -11,6 +11,10 @@ export const ENVIRONMENT_VARIABLES: readonly (readonly [name: string, meaning: s
     'MUSTER_PAGER, PAGER',
     'the command that shows a report longer than the terminal (default: less, with LESS=FRX unless LESS is set); empty or cat: none',
   ],
+  [
+    'MUSTER_RUNTIME_DIR',
+    'a directory of your own for the sockets of consoles and of kept connections (default: muster-UID in TMPDIR or /tmp)',
+  ],
   ['NO_COLOR', 'if not empty: no colours, unless --color or MUSTER_COLOR says otherwise'],
   ['FORCE_COLOR', 'if not empty: colours without a terminal too, unless NO_COLOR is set; 0 or false: no colours'],
   ['CLICOLOR_FORCE', 'if neither empty nor 0: as FORCE_COLOR=1; FORCE_COLOR overrides it'],

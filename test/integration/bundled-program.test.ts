@@ -27,7 +27,7 @@ describe('the packaged program', () => {
   const muster = async (...args: string[]) =>
     await promisify(execFile)(process.execPath, [join(directory, 'bin/muster.js'), ...args], {
       cwd: directory,
-      env: { PATH: process.env.PATH, HOME: directory, XDG_RUNTIME_DIR: directory },
+      env: { PATH: process.env.PATH, HOME: directory, MUSTER_RUNTIME_DIR: directory },
     })
 
   beforeAll(async () => {
@@ -102,7 +102,7 @@ describe('the packaged program', () => {
     const code = ['compile-cache.js', 'run.js', 'run-here.js'].map((name) => `dist/${name}`)
     for (const name of ['bin', 'package.json', 'hosts.yaml', ...code])
       cpSync(join(directory, name), join(alone, name), { recursive: true })
-    const env = { PATH: process.env.PATH, HOME: directory, XDG_RUNTIME_DIR: directory }
+    const env = { PATH: process.env.PATH, HOME: directory, MUSTER_RUNTIME_DIR: directory }
     for (const options of [[], ['--fan-out', '2', '--hosts', 'hosts.yaml']]) {
       const words = [join(alone, 'bin/muster.js'), ...options, 'run', 'all', '--', 'echo hello']
       const { stdout } = await promisify(execFile)(process.execPath, words, { cwd: alone, env })
@@ -116,7 +116,7 @@ describe('the packaged program', () => {
     const env = {
       PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
       HOME: directory,
-      XDG_RUNTIME_DIR: directory,
+      MUSTER_RUNTIME_DIR: directory,
     }
     const { stdout, stderr } = await promisify(execFile)('/bin/sh', ['-c', script, join(directory, 'bin/muster.js')], {
       cwd: directory,

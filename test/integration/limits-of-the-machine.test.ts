@@ -42,7 +42,7 @@ describe('the program on a machine with limits', () => {
       const defaults = `defaults: { user: ${embedded.user}, identity_file: ${embedded.identityFile}, transport: ${transport} }`
       writeFileSync(join(directory, `${transport}.yaml`), [defaults, 'hosts:', ...hosts, ''].join('\n'))
     }
-    environment = { PATH: `${directory}:${process.env.PATH}`, XDG_RUNTIME_DIR: directory }
+    environment = { PATH: `${directory}:${process.env.PATH}`, MUSTER_RUNTIME_DIR: directory }
   })
   afterAll(async () => {
     await embedded?.close()

@@ -20,7 +20,7 @@ describe('a release', () => {
   const home = join(directory, 'home')
   const strange = join(directory, 'strange')
   const muster = join(directory, `muster-${PLATFORM}`, 'bin', 'muster')
-  const environment = { PATH: `${strange}:${process.env.PATH}`, HOME: home, XDG_RUNTIME_DIR: home }
+  const environment = { PATH: `${strange}:${process.env.PATH}`, HOME: home, MUSTER_RUNTIME_DIR: home }
   let made: Release
 
   beforeAll(async () => {

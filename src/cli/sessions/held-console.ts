@@ -5,7 +5,7 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, constants, fstatSync, openSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type Server, Socket } from 'node:net'
+import { Socket } from 'node:net'
 import { Writable } from 'node:stream'
 import tty from 'node:tty'
 import { sleep, systemClock } from '../../base/clock.ts'
@@ -13,11 +13,10 @@ import { fileReason } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { untilText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import { type Claim, claimAddress } from '../../ssh/persist/claim-address.ts'
-import { keeperDirectory, preparePrivateDirectory, readToken } from '../../ssh/persist/keeper-directory.ts'
 import type { ColourDepth } from '../../ui/compositor/colours.ts'
 import type { ConsoleTerminal, DetachableConsole, Detachment } from '../../ui/open-console.tsx'
 import type { HostProcess } from '../../ui/tty/terminal-session.ts'
+import { ConsoleSocket } from './console-socket.ts'
 import { DetachedTime } from './detached-time.ts'
 import {
   DISPLAY_VARIABLES,
@@ -28,7 +27,7 @@ import {
   type ToConsole,
 } from './messages.ts'
 import { acceptLink, type ConsoleLink, inheritedLink } from './proven-link.ts'
-import { markOf, nameOf, sessionAddresses } from './session-directory.ts'
+import { markOf, nameOf } from './session-directory.ts'
 
 /** What the client that started this process passed to it (`console-client.ts`). */
 const INPUT = 3
@@ -70,10 +69,7 @@ export function holdConsole(
   let detached: DetachedTime | undefined
   /** The last `--keep` or `--no-keep` of an attach. */
   let keepChoice: boolean | undefined
-  let server: Server | undefined
-  let claim: Claim | undefined
-  /** Set while the socket is being made. */
-  let listening: Promise<void> | undefined
+  let own: ConsoleSocket | undefined
   let hasLeft = false
   let farewell = ''
   /** When the last terminal has been given back. */
@@ -124,8 +120,7 @@ export function holdConsole(
     if (hasLeft) return
     hasLeft = true
     endDetachment()
-    claim?.[Symbol.dispose]()
-    server?.close()
+    own?.[Symbol.dispose]()
     for (const guest of guests) guest.keepsProgram(false)
     release(code, farewell, true)
   }
@@ -141,14 +136,18 @@ export function holdConsole(
   /** The terminal is given back by now. */
   const goOn = (): void => {
     detached = new DetachedTime(options?.keepMs ?? 0, () => console?.quit())
-    // The socket works without this file, for example on a full disk.
-    const address = claim?.address
+    mark()
+  }
+
+  /** The socket works without this file, for example on a full disk. */
+  const mark = (): void => {
+    const address = own?.address
     if (address !== undefined) attempt(() => writeFileSync(markOf(address), '', { mode: 0o600 }))
   }
 
   const endDetachment = (): void => {
     detached?.[Symbol.dispose]()
-    const address = claim?.address
+    const address = own?.address
     if (detached && address !== undefined) attempt(() => rmSync(markOf(address), { force: true }))
     detached = undefined
   }
@@ -169,7 +168,7 @@ export function holdConsole(
     }
   }
 
-  const sessionName = (): string => (claim === undefined ? '' : nameOf(claim.address))
+  const sessionName = (): string => (own?.address === undefined ? '' : nameOf(own.address))
 
   const attach = (
     to: ConsoleLink,
@@ -231,23 +230,28 @@ export function holdConsole(
     else console.quit()
   }
 
-  const listen = async (): Promise<void> => {
-    const directory = keeperDirectory(environment)
-    await preparePrivateDirectory(directory)
-    const token = await readToken(directory)
-    server = createServer((socket) => {
-      if (guests.size >= MOST_GUESTS) return void socket.destroy()
-      const guest: ConsoleLink = acceptLink(socket, token, {
-        onMessage: (message) => handle(guest, message),
-        onClose: () => {
-          guests.delete(guest)
-          lose(guest)
-        },
-      })
-      guests.add(guest)
+  const accept = (socket: Socket, token: Buffer): void => {
+    if (guests.size >= MOST_GUESTS) return void socket.destroy()
+    const guest: ConsoleLink = acceptLink(socket, token, {
+      onMessage: (message) => handle(guest, message),
+      onClose: () => {
+        guests.delete(guest)
+        lose(guest)
+      },
     })
-    claim = await claimAddress(server, sessionAddresses(directory, options?.cluster ?? ''))
-    if (hasLeft) claim?.[Symbol.dispose]()
+    guests.add(guest)
+  }
+
+  /** Why it cannot, or undefined. */
+  const detach = (cause: string | undefined): string | undefined => {
+    if (own?.address === undefined) return 'there is no socket for `muster attach`; the Log says why'
+    console?.detach()
+    goOn()
+    const until = untilText(detached?.endsAtMs ?? 0, Date.now())
+    const why = cause === undefined ? '' : `: ${cause}`
+    const text = `Detached${why}. \`muster attach ${sessionName()}\` brings it back until ${until}.\n`
+    release(cause === undefined ? 0 : 1, text)
+    return undefined
   }
 
   const detachment: Detachment = {
@@ -260,25 +264,19 @@ export function holdConsole(
       }
     },
     detach(cause) {
-      if (listening !== undefined) {
-        // Asked for in the first moments: detach as soon as there is a socket.
-        void listening.then(() => {
-          const reason = console && detachment.detach(cause)
-          if (reason !== undefined) console?.notice(`cannot detach: ${reason}`)
-        })
-        return undefined
-      }
-      if (claim === undefined) return 'there is no socket for `muster attach`; the Log says why'
-      console?.detach()
-      goOn()
-      const until = untilText(detached?.endsAtMs ?? 0, Date.now())
-      const why = cause === undefined ? '' : `: ${cause}`
-      const text = `Detached${why}. \`muster attach ${sessionName()}\` brings it back until ${until}.\n`
-      release(cause === undefined ? 0 : 1, text)
+      own?.check()
+      if (own?.opening === undefined) return detach(cause)
+      // Asked for in the first moments, or the socket was removed: detach as soon as there is one.
+      void own.opening.then(() => {
+        if (client === undefined) return
+        const reason = console && detach(cause)
+        if (reason !== undefined) console?.notice(`cannot detach: ${reason}`)
+      })
       return undefined
     },
     lose() {
-      if (!(keepChoice ?? options?.isKept) || claim === undefined || console === undefined) return false
+      if (!(keepChoice ?? options?.isKept) || own?.address === undefined || console === undefined) return false
+      own.check()
       console.detach()
       goOn()
       release(HANG_UP_CODE, '')
@@ -301,15 +299,17 @@ export function holdConsole(
     hold(held: HoldOptions): { readonly detachment: Detachment; readonly process: HostProcess } {
       options = held
       client?.link.send({ type: 'attached' })
-      listening = listen()
-        .catch((error: unknown) => {
+      own = new ConsoleSocket({
+        environment,
+        cluster: held.cluster,
+        accept,
+        onOpen: () => detached && mark(),
+        onError(error) {
           const { path } = error as NodeJS.ErrnoException
           const place = path === undefined ? '' : `${printable(path)}: `
           held.onWarning(`this console cannot be detached: ${place}${fileReason(error)}`)
-        })
-        .finally(() => {
-          listening = undefined
-        })
+        },
+      })
       return { detachment, process: hostProcess }
     },
     /** Everything has ended: the client ends with this code. */

@@ -17,9 +17,12 @@ const TOKEN_BYTES = 32
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** `$XDG_RUNTIME_DIR/muster`, or a directory of the user's own among the temporary files. Looks, makes nothing. */
+/**
+ * `$MUSTER_RUNTIME_DIR/muster`, or a directory of the user's own among the temporary files: unlike $XDG_RUNTIME_DIR, these stay when
+ * the user logs out, as consoles do. Looks, makes nothing.
+ */
 export function keeperDirectory(environment: Environment, uid: number = userId(), temporary = tmpdir()): string {
-  const runtime = environment.XDG_RUNTIME_DIR
+  const runtime = environment.MUSTER_RUNTIME_DIR
   const fits = (directory: string) => Buffer.byteLength(directory) + NAME_BYTES <= LONGEST_ADDRESS
   // Under sudo the variable may still name the other user's directory.
   if (runtime?.startsWith('/') && fits(join(runtime, 'muster')) && isOwn(runtime, uid)) return join(runtime, 'muster')
@@ -57,7 +60,7 @@ export function requirePrivate(
     throw refused(path, `is accessible to others (mode ${(stats.mode & 0o777).toString(8)})`)
 }
 
-/** The secret of the directory, made by the first that needs it. */
+/** The secret of the directory, made by the first that needs it. Reading it keeps it young: old temporary files are removed. */
 export async function readToken(directory: string): Promise<Buffer> {
   const path = join(directory, 'token')
   const read = async (): Promise<Buffer> => {
@@ -66,6 +69,8 @@ export async function readToken(directory: string): Promise<Buffer> {
       requirePrivate(path, await file.stat(), userId(), 'file')
       const token = await file.readFile()
       if (token.length !== TOKEN_BYTES) throw refused(path, 'is not a secret of muster')
+      const now = new Date()
+      await file.utimes(now, now).catch(() => {})
       return token
     } finally {
       await file.close()
@@ -122,6 +127,6 @@ function userId(): number {
 
 function refused(path: string, why: string): MusterError {
   return new MusterError('configuration', `${printable(path)} ${why}`, {
-    hint: 'Muster keeps connections and consoles only in a directory that no other user can enter: remove it, fix its owner and mode (0700), or set XDG_RUNTIME_DIR to a directory of your own.',
+    hint: 'Muster keeps connections and consoles only in a directory that no other user can enter: remove it, fix its owner and mode (0700), or set MUSTER_RUNTIME_DIR to a directory of your own.',
   })
 }

@@ -42,7 +42,7 @@ export function createContenders(directory: string, build: string, nodeArguments
   }
   const muster = (...options: string[]): Contender => ({
     name: `muster${options.map((option) => ` ${option}`).join('')}`,
-    environment: { XDG_RUNTIME_DIR: file('runtime'), XDG_STATE_HOME: file('state'), XDG_CONFIG_HOME: file('state') },
+    environment: { MUSTER_RUNTIME_DIR: file('runtime'), XDG_STATE_HOME: file('state'), XDG_CONFIG_HOME: file('state') },
     words: ({ hosts, command, fanOut }) => [
       process.execPath,
       ...nodeArguments,

@@ -70,7 +70,7 @@ export async function startMuster(options: ProgramOptions): Promise<Program> {
       HOME: home,
       XDG_CONFIG_HOME: config,
       XDG_STATE_HOME: config,
-      XDG_RUNTIME_DIR: runtime,
+      MUSTER_RUNTIME_DIR: runtime,
     }),
   })
   const terminal = new OuterTerminal(command('--keep', '--hosts', servers.hostsYaml(hosts)))

@@ -111,7 +111,7 @@ async function withConsole<T>(
       HOME: directory,
       LANG: 'C.UTF-8',
       TERM: 'xterm-256color',
-      XDG_RUNTIME_DIR: place('runtime'),
+      MUSTER_RUNTIME_DIR: place('runtime'),
       XDG_STATE_HOME: place('state'),
       XDG_CONFIG_HOME: place('state'),
     },

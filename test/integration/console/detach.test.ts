@@ -59,7 +59,11 @@ describe('a console without its terminal', () => {
 
   beforeEach(() => {
     directory = mkdtempSync(join(tmpdir(), 'muster-detach-'))
-    environment = { ...inventory.environment, XDG_RUNTIME_DIR: directory, XDG_CONFIG_HOME: join(directory, 'config') }
+    environment = {
+      ...inventory.environment,
+      MUSTER_RUNTIME_DIR: directory,
+      XDG_CONFIG_HOME: join(directory, 'config'),
+    }
   })
 
   afterEach(async () => {
@@ -85,6 +89,16 @@ describe('a console without its terminal', () => {
 
   const isGone = (pid: number) =>
     !existsSync(`/proc/${pid}`) || /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+
+  it('comes back although the directory of its socket was removed', async () => {
+    const first = await start({ args: ['--hosts', inventory.file] })
+    await first.expectReady()
+    rmSync(join(directory, 'muster'), { recursive: true })
+    expect(await first.detach()).toEqual({ code: 0 })
+    expect(first.screen().join('\n')).toContain('Detached. `muster attach lab` brings it back')
+    const second = await start({ args: ['attach'] })
+    await second.expectReady()
+  })
 
   it('comes back on a terminal of another size, with what was on its screens', async () => {
     const first = await start({ args: ['--hosts', inventory.file], size: [120, 40] })

@@ -37,7 +37,7 @@ describe('a console with an error in its own code', () => {
 
   beforeEach(() => {
     directory = mkdtempSync(join(tmpdir(), 'muster-faults-'))
-    environment = { ...inventory.environment, XDG_RUNTIME_DIR: directory }
+    environment = { ...inventory.environment, MUSTER_RUNTIME_DIR: directory }
   })
 
   afterEach(async () => {

@@ -56,7 +56,7 @@ describe.skipIf(!requirement('ssh'))('a run whose hosts are all warm', () => {
         [...PROGRAM, 'run', '--hosts', inventory.file, '--persist', '60', ...args],
         {
           cwd: home,
-          env: { ...inventory.environment, XDG_RUNTIME_DIR: runtime.path, XDG_STATE_HOME: join(home, 'state') },
+          env: { ...inventory.environment, MUSTER_RUNTIME_DIR: runtime.path, XDG_STATE_HOME: join(home, 'state') },
           stdio: ['pipe', 'pipe', 'pipe'],
         },
       )

@@ -197,7 +197,7 @@ function spawnFirst(directory: string, isStanding: boolean): ChildProcess {
 
 function clientEnvironment(directory: string): NodeJS.ProcessEnv {
   const home = join(directory, 'home')
-  return { ...PLAIN_ENVIRONMENT, HOME: home, XDG_RUNTIME_DIR: home, USER: 'root', SHELL: '/bin/bash' }
+  return { ...PLAIN_ENVIRONMENT, HOME: home, MUSTER_RUNTIME_DIR: home, USER: 'root', SHELL: '/bin/bash' }
 }
 
 async function bootAll(hosts: readonly (LabHost | KernelHost)[]): Promise<void> {

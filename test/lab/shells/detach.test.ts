@@ -33,7 +33,7 @@ describe.skipIf(!canRun)('a console whose processes are killed', () => {
 
   beforeEach(() => {
     directory = mkdtempSync(join(tmpdir(), 'muster-kills-'))
-    environment = { XDG_RUNTIME_DIR: directory }
+    environment = { MUSTER_RUNTIME_DIR: directory }
   })
 
   afterEach(async () => {

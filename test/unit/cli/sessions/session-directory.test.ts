@@ -24,14 +24,14 @@ afterEach(() => {
 it('names a console that does not answer', async () => {
   await once(server.listen(join(directory, 'muster', `console-${PROTOCOL}-lab`)), 'listening')
   const clock = new ManualClock()
-  const looking = lookForSessions({ XDG_RUNTIME_DIR: directory }, 'all', clock)
+  const looking = lookForSessions({ MUSTER_RUNTIME_DIR: directory }, 'all', clock)
   await waitUntil(() => clock.timerCount > 0, 'the console to be asked')
   clock.advance(60_000)
   expect(await looking).toEqual({ found: [], silent: [{ name: 'lab' }] })
 })
 
 it('finds no console where there is no directory, and makes none', async () => {
-  const environment = { XDG_RUNTIME_DIR: directory }
+  const environment = { MUSTER_RUNTIME_DIR: directory }
   rmSync(join(directory, 'muster'), { recursive: true })
   expect(await lookForSessions(environment)).toEqual({ found: [], silent: [] })
   expect(readdirSync(directory)).toEqual([])
@@ -50,9 +50,9 @@ it.each([
   change(path)
   const { exitCode, messages } = await runMuster(['sessions'], {
     directory,
-    environment: { XDG_RUNTIME_DIR: directory },
+    environment: { MUSTER_RUNTIME_DIR: directory },
   })
   expect(messages).toContain(`${path} ${reason}`)
-  expect(messages).toContain('or set XDG_RUNTIME_DIR to a directory of your own')
+  expect(messages).toContain('or set MUSTER_RUNTIME_DIR to a directory of your own')
   expect(exitCode).toBe(3)
 })

@@ -36,12 +36,18 @@ describe('the directory of the keeper', () => {
     expect(() => requirePrivate('/run/m', stats({}), 1000, 'directory')).not.toThrow()
   })
 
-  it('is in XDG_RUNTIME_DIR only if that belongs to the user', () => {
+  it('is in MUSTER_RUNTIME_DIR only if that belongs to the user', () => {
     const uid = process.getuid?.() ?? 0
     const own = import.meta.dirname
-    expect(keeperDirectory({ XDG_RUNTIME_DIR: '/nowhere/to/be/found' }, uid, '/var/tmp')).toBe(`/var/tmp/muster-${uid}`)
-    expect(keeperDirectory({ XDG_RUNTIME_DIR: own }, uid + 1, '/var/tmp')).toBe(`/var/tmp/muster-${uid + 1}`)
+    expect(keeperDirectory({ MUSTER_RUNTIME_DIR: '/nowhere/to/be/found' }, uid, '/var/tmp')).toBe(
+      `/var/tmp/muster-${uid}`,
+    )
+    expect(keeperDirectory({ MUSTER_RUNTIME_DIR: own }, uid + 1, '/var/tmp')).toBe(`/var/tmp/muster-${uid + 1}`)
     expect(keeperDirectory({}, uid, '/var/tmp')).toBe(`/var/tmp/muster-${uid}`)
+  })
+
+  it('stays when the user logs out', () => {
+    expect(keeperDirectory({ XDG_RUNTIME_DIR: import.meta.dirname }, 1000, '/var/tmp')).toBe('/var/tmp/muster-1000')
   })
 
   it('has a valid address for a Unix socket, whatever TMPDIR is', () => {
