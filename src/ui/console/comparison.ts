@@ -15,6 +15,8 @@ export type ComparisonOptions = {
   readonly clock: Clock
   readonly views: HostViews
   readonly state: () => ConsoleState
+  /** The first prompt of a host's shell, if it was seen. */
+  readonly firstPrompt: (host: string) => string | undefined
   onGroups(groups: readonly (readonly string[])[]): void
 }
 
@@ -24,7 +26,7 @@ const sameGroups = (a: readonly (readonly string[])[], b: readonly (readonly str
 
 export class Comparison implements Disposable {
   readonly #options: ComparisonOptions
-  readonly #texts = new Map<string, { revision: number; text: HostText }>()
+  readonly #texts = new Map<string, { revision: number; prompt: string | undefined; text: HostText }>()
   #last: { readonly texts: readonly HostText[]; readonly compared: ComparedScreens } = {
     texts: [],
     compared: new Map(),
@@ -93,16 +95,41 @@ export class Comparison implements Disposable {
     const screen = this.#options.views.screen(host)
     const known = this.#options.state().hosts.get(host)
     if (!screen || !known) return undefined
+    const prompt = this.#options.firstPrompt(host)
     const cached = this.#texts.get(host)
-    if (cached?.revision === screen.revision) return cached.text
-    const text: HostText = { host, names: [known.ownName, known.address], rows: screen.visibleText() }
-    this.#texts.set(host, { revision: screen.revision, text })
+    if (cached?.revision === screen.revision && cached.prompt === prompt) return cached.text
+    const names = [known.ownName, known.address, this.#shownName(host, prompt)]
+    const text: HostText = { host, names, rows: screen.visibleText() }
+    this.#texts.set(host, { revision: screen.revision, prompt, text })
     return text
+  }
+
+  /** One that shows the name of another host may be that host by mistake, so it differs. */
+  #shownName(host: string, prompt = ''): string {
+    const name = nameInPrompt(prompt)
+    const isOfAnother = [...this.#options.state().hosts.values()].some(
+      (other) => other.host !== host && [other.ownName, other.address].includes(name),
+    )
+    return isOfAnother ? '' : name
   }
 
   [Symbol.dispose](): void {
     this.#comparing[Symbol.dispose]()
   }
+}
+
+/** Behind @, as in `root@node7:~#`, else the first word, as in `[node7 ~]$` and `node7%`. */
+const NAMES_IN_PROMPT = [
+  /@([\p{L}\p{N}][\p{L}\p{N}_.-]*)/u,
+  /^[^\p{L}\p{N}/~]*([\p{L}\p{N}][\p{L}\p{N}_.-]*)[:\s%#$>❯]/u,
+]
+/** A shell without settings: `sh-5.2$`. */
+const SHELL_NAME = /^\w{0,3}sh-[\d.]+$/
+
+/** What a host calls itself: hosts.yaml may have an address, or another name. Empty if its prompt has none. */
+export function nameInPrompt(prompt: string): string {
+  const name = NAMES_IN_PROMPT.flatMap((pattern) => pattern.exec(prompt)?.[1] ?? [])[0] ?? ''
+  return SHELL_NAME.test(name) ? '' : name
 }
 
 /** What one host shows, and its names, which may appear in its own prompt. */

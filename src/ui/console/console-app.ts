@@ -275,6 +275,7 @@ export class ConsoleApp implements PageContext, Disposable {
         clock: ports.clock,
         views: this.views,
         state: () => this.state,
+        firstPrompt: (host) => this.#divergence.firstPrompt(host),
         onGroups: (equalGroups) => this.#takeGroups(equalGroups),
       }),
     )

@@ -328,6 +328,11 @@ export class Divergence implements Disposable {
     return alike.length * 2 >= others.length
   }
 
+  /** Of its shell, if it was seen. */
+  firstPrompt(host: string): string | undefined {
+    return this.#homes.get(host)
+  }
+
   hasChangedSince(host: string, atMs: number): boolean {
     return (this.#changedMs.get(host) ?? 0) >= atMs
   }

@@ -335,6 +335,23 @@ describe('panes', () => {
   })
 })
 
+describe('hosts that call themselves something else', () => {
+  const fold = async (prompts: readonly string[]) => {
+    const harness = createConsoleHarness({ hosts: ['m1', 'm2', 'm3'] })
+    for (const [index, prompt] of prompts.entries()) await harness.print(`m${index + 1}`, prompt)
+    for (const [index, prompt] of prompts.entries()) await harness.print(`m${index + 1}`, `date\r\nnow\r\n${prompt}`)
+    return harness.console.comparison.refresh()
+  }
+
+  test('are folded at their prompts', async () => {
+    expect(await fold(['root@node1:~# ', 'root@node2:~# ', 'root@other:~# '])).toEqual([['m1', 'm2', 'm3']])
+  })
+
+  test('differ if they have the name of another host', async () => {
+    expect(await fold(['root@m1:~# ', 'root@m3:~# ', 'root@m3:~# '])).toEqual([['m1', 'm3'], ['m2']])
+  })
+})
+
 describe('selecting one host alone', () => {
   test('that was the only receiver before others were, leads back to these', () => {
     const harness = createConsoleHarness({ hosts: ['m1', 'm2', 'm3'] })

@@ -4,6 +4,7 @@ import {
   differentRows,
   groupEqualScreens,
   type HostText,
+  nameInPrompt,
 } from '../../../../src/ui/console/comparison.ts'
 
 const host = (name: string, ...rows: string[]): HostText => ({ host: name, names: [name], rows })
@@ -63,4 +64,13 @@ test('marks an additional line alone, not what it moves, and where a line is mis
   expect(differentRows(rows, more)).toEqual([3])
   expect(differentRows(rows.slice(0, -1), rows)).toEqual([4])
   expect(differentRows([], rows)).toEqual([0])
+})
+
+test('finds the name that a host has in its prompt', () => {
+  const names = {
+    ...{ 'root@node7:~#': 'node7', '[ann@node7.lab src]$': 'node7.lab', '(base) ann@node7 ~ %': 'node7' },
+    ...{ '[node7 ~]$': 'node7', 'node7%': 'node7', 'node7:/srv>': 'node7', 'рабочий:~$': 'рабочий' },
+    ...{ 'sh-5.2$': '', 'bash-5.2#': '', '➜': '', '/srv $': '', '': '' },
+  }
+  for (const [prompt, name] of Object.entries(names)) expect([prompt, nameInPrompt(prompt)]).toEqual([prompt, name])
 })
