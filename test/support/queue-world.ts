@@ -2,6 +2,8 @@
  * A queue with hosts that are only a model: the store, the plan and the limits of the driver are the real ones, what hosts do is
  * a rule. Time passes only when told to.
  */
+
+import { ElapsedTimes } from '../../src/scheduler/jobs/elapsed-times.ts'
 import {
   isActive,
   type Job,
@@ -31,6 +33,7 @@ export class QueueWorld implements Disposable {
   readonly down = new Set<string>()
   readonly isPreempting: boolean
   readonly #hosts: readonly HostCapacity[]
+  readonly #times = new ElapsedTimes(() => this.nowMs)
   readonly #pass = new PlanPass(this.store)
   #studies: StudyPass
   #life = new AbortController()
@@ -77,7 +80,12 @@ export class QueueWorld implements Disposable {
   /** What one tick of the driver does; returned: what it told to give way. */
   tick(): readonly Job[] {
     const { store, nowMs, isPreempting } = this
-    this.#apply(overdue(store.active(), nowMs).map(({ id }) => ({ id, event: { kind: 'stop', reason: 'timed-out' } })))
+    this.#apply(
+      overdue(store.active(), nowMs, this.#times).map(({ id }) => ({
+        id,
+        event: { kind: 'stop', reason: 'timed-out' },
+      })),
+    )
     const { events: found, after } = store.together(() => this.#studies.run(nowMs))
     this.#apply(found)
     for (const settle of after) settle()

@@ -5,6 +5,7 @@
 import { type Clock, hasPassed } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
 import type { Study } from '../study/study.ts'
+import { ElapsedTimes } from './elapsed-times.ts'
 import { HostRounds, pollSoon, type RoundsOptions, UNDECLARED } from './host-rounds.ts'
 import { type BundleState, isActive, isFinal, type Job, type JobEvent, overdue, type SeenBundle } from './job.ts'
 import { type BundleName, isOfAttempt, parseBundleKey } from './orders.ts'
@@ -70,6 +71,7 @@ class JobDriver {
   readonly #sources: StudySources | undefined
   readonly #pace = new PlanPace(REPORT_MS)
   readonly #pause: Pause
+  readonly #times = new ElapsedTimes()
   readonly #beganMs: number
   #isDirty = true
   #renewedMs = 0
@@ -185,7 +187,7 @@ class JobDriver {
     const { store } = this.#options
     store.together(() => {
       this.#note(changed)
-      const late = overdue(store.active(), nowMs)
+      const late = overdue(store.active(), nowMs, this.#times)
       this.#apply(
         late.map(({ id }) => ({ id, event: { kind: 'stop', reason: 'timed-out' } })),
         changed,

@@ -13,6 +13,7 @@ import type { Ring } from '../launch/ring.ts'
 import { type Failure, formatFirstFailure, isPortTaken, isStoppedAfter, rankFailures } from '../launch/verdict.ts'
 import type { ResourceRequest, Strategy } from '../model/resources.ts'
 import type { Needs } from '../plans/needs.ts'
+import type { ElapsedTimes } from './elapsed-times.ts'
 import { formatLeft, type LeftRunning } from './left-running.ts'
 import type { Metric } from './metric.ts'
 
@@ -661,9 +662,11 @@ const UNWRITTEN = 'the disk was full, so output may be missing'
  * Jobs that exceed their --limit, which counts from the first bundle: a host that does not answer must not keep a gang
  * running.
  */
-export function overdue(active: readonly Job[], nowMs: number): readonly Job[] {
-  return active.filter(({ state, spec: { limitS } }) => {
+export function overdue(active: readonly Job[], nowMs: number, times: ElapsedTimes): readonly Job[] {
+  times.beginRound()
+  return active.filter(({ id, state, spec: { limitS } }) => {
     if (limitS === undefined || !isActive(state) || state.kind === 'ending') return false
-    return state.bundles.some(({ kind }) => kind !== 'sent') && nowMs - state.startedMs > limitS * 1000
+    if (state.bundles.every(({ kind }) => kind === 'sent')) return false
+    return times.of(`${id}`, state.startedMs, nowMs) > limitS * 1000
   })
 }

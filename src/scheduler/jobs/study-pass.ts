@@ -22,6 +22,7 @@ import {
   type TrialEnd,
   type TrialStep,
 } from '../study/study.ts'
+import { ElapsedTimes } from './elapsed-times.ts'
 import { isActive, isFinal, isInLine, type JobEvent } from './job.ts'
 import { type MetricValues, metricNumber, stepNumber } from './metric.ts'
 import { Population, type PopulationOptions } from './population.ts'
@@ -72,6 +73,7 @@ export class StudyPass implements Disposable {
   readonly #options: StudyPassOptions
   readonly #samplers = new Map<number, Sampler>()
   /** Keys of the points of running studies; only this adds to them. */
+  readonly #times = new ElapsedTimes()
   readonly #tried = new Map<number, Set<string>>()
   /** What trials that did not fail have printed on the way, by study and trial. */
   readonly #steps = new Map<number, Map<number, readonly TrialStep[]>>()
@@ -109,6 +111,8 @@ export class StudyPass implements Disposable {
     const after: (() => void)[] = []
     this.desk.run(nowMs, after)
     const unfinished = studies.unfinished()
+    this.#times.beginRound()
+    for (const study of unfinished) this.#lastedMs(study, nowMs)
     const events = unfinished.flatMap((study) => this.#advance(study, nowMs, after))
     this.#forget(new Set(unfinished.map(({ id }) => id)), after)
     return { events, after }
@@ -318,12 +322,16 @@ export class StudyPass implements Disposable {
     return waits || busy.length >= MOST_AT_ONCE ? 0 : 1
   }
 
+  #lastedMs({ id, state: { beganMs } }: Pick<Study, 'id' | 'state'>, nowMs: number): number {
+    return beganMs === undefined ? 0 : this.#times.of(`${id}`, beganMs, nowMs)
+  }
+
   #whyNoMore({ id, spec, state }: Study, nowMs: number): string | undefined {
     const { studies } = this.#options.store
     const count = studies.nextNumber(id)
     if (state.trials !== undefined && count >= state.trials) return counted(count, 'trial')
     if (spec.pbt === undefined && count >= sizeOf(spaceOf(spec)) * spec.repeat) return allTried({ spec })
-    if (spec.limitS !== undefined && state.beganMs !== undefined && nowMs - state.beganMs > spec.limitS * 1000)
+    if (spec.limitS !== undefined && this.#lastedMs({ id, state }, nowMs) > spec.limitS * 1000)
       return `its time is up (${spec.limitS} s)`
     const failed = studies.failuresInARow(id, state.failuresFrom)
     return failed >= spec.failures ? `the last ${failed} trials failed` : undefined

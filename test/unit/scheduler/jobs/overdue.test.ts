@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { ElapsedTimes } from '../../../../src/scheduler/jobs/elapsed-times.ts'
 import { type BundleState, type Job, type JobState, overdue } from '../../../../src/scheduler/jobs/job.ts'
 import { testJob } from '../../../support/test-job.ts'
 
@@ -20,7 +21,7 @@ const job = (bundles: readonly BundleState[], limitS: number | null = 60, rest: 
     },
   )
 
-const isOverdue = (one: Job, nowMs = 61_001) => overdue([one], nowMs).length === 1
+const isOverdue = (one: Job, nowMs = 61_001) => overdue([one], nowMs, new ElapsedTimes()).length === 1
 
 describe('the limit of a job', () => {
   test('stops it after that time, not before, and only if it has a limit', () => {
@@ -37,5 +38,24 @@ describe('the limit of a job', () => {
   test('ignores jobs that have not begun and jobs that are already ending', () => {
     expect(isOverdue(job([sent, sent]))).toBe(false)
     expect(isOverdue(job([begun], 60, { kind: 'ending' }))).toBe(false)
+  })
+
+  test('stops it in time although the clock is set back', () => {
+    let passedMs = 5000
+    const times = new ElapsedTimes(() => passedMs)
+    const atMs = (nowMs: number) => overdue([job([begun])], nowMs, times).length
+    expect(atMs(31_000)).toBe(0)
+    passedMs += 30_000
+    expect(atMs(-3_600_000)).toBe(0)
+    passedMs += 1
+    expect(atMs(-3_600_000)).toBe(1)
+  })
+
+  test('counts again from a new start', () => {
+    let passedMs = 0
+    const times = new ElapsedTimes(() => passedMs)
+    expect(overdue([job([begun])], 1000, times)).toEqual([])
+    passedMs = 100_000
+    expect(overdue([job([begun], 60, { startedMs: 90_000 })], 101_000, times)).toEqual([])
   })
 })
