@@ -262,10 +262,7 @@ class HostFetch {
     const { onFile, onProgress } = this.#task
     const size = await sizeOfTarget(file.target)
     if (size === file.sizeBytes) {
-      const [theirs, ours] = await Promise.all([
-        this.#remote.callFor(file.sizeBytes, 'S', file.path),
-        digestOfFile(file.target),
-      ])
+      const [theirs, ours] = await Promise.all([this.#digestOf(file), digestOfFile(file.target)])
       if (theirs === ours) {
         await setAttributes(file.target, file)
         onProgress(file.sizeBytes, false)
@@ -277,10 +274,7 @@ class HostFetch {
       const kept = await this.#keepPrefix(file, arriving)
       if (kept > 0) onProgress(kept, false)
       await this.#pull(file, arriving, kept)
-      const [theirs, { sha256, sizeBytes }] = await Promise.all([
-        this.#remote.callFor(file.sizeBytes, 'S', file.path),
-        arriving.readBack(),
-      ])
+      const [theirs, { sha256, sizeBytes }] = await Promise.all([this.#digestOf(file), arriving.readBack()])
       if (theirs !== sha256) {
         throw new RemoteRefusal('the checksum differs, the file may have changed meanwhile')
       }
@@ -292,13 +286,16 @@ class HostFetch {
     }
   }
 
+  /** On the host, of as many bytes as were listed: a log may grow meanwhile. */
+  #digestOf({ path, sizeBytes }: Wanted, bytes = sizeBytes): Promise<string> {
+    return this.#remote.callFor(bytes, 'S', path, bytes)
+  }
+
   async #keepPrefix(file: Wanted, arriving: ArrivingFile): Promise<number> {
     const units = Math.floor(Math.min(arriving.partialBytes, file.sizeBytes) / UNIT_BYTES)
     const bytes = units * UNIT_BYTES
     const [theirs, ours] =
-      units === 0
-        ? []
-        : await Promise.all([this.#remote.callFor(bytes, 'S', file.path, units), arriving.digestOfFirst(bytes)])
+      units === 0 ? [] : await Promise.all([this.#digestOf(file, bytes), arriving.digestOfFirst(bytes)])
     const kept = theirs === ours ? bytes : 0
     await arriving.cut(kept)
     return kept

@@ -72,8 +72,8 @@ const FUNCTIONS = [
   `adopt() { if mine "$1" && mv -f "$1" "$2.$NODE.$$" 2>/dev/null; then r ok "$(size "$2.$NODE.$$")"; else r ok 0; fi; }`,
   // stale: runs at the end and removes partial files older than a week from the directories of this copy.
   `DIRS=; stale() { printf '%s\\n' "$DIRS" | while IFS= read -r d; do case $d in -*) d=./$d;; esac; [ -n "$d" ] && [ -d "$d" ] || continue; find "$d" -maxdepth 1 ${STALE_PARTIALS} 2>/dev/null | while IFS= read -r o; do q=\${o##*.}; case $q in ''|*[!0-9]*) continue;; esac; case $o in *."$NODE".*) kill -0 "$q" 2>/dev/null && continue;; esac; rm -f "$o"; done; sweep_proofs "$d"; done; }`,
-  // S PATH [UNITS]: the checksum of a file, or of its beginning.
-  `S() { if [ -r "$1" ]; then if [ $# = 1 ]; then h=$($SHA <"$1"); else h=$(dd if="$1" bs=${UNIT_BYTES} count="$2" 2>/dev/null | $SHA); fi; r ok "\${h%% *}"; else r err "$1: Permission denied"; fi; }`,
+  // S PATH [BYTES]: the checksum of a file, or of its beginning.
+  `S() { if [ -r "$1" ]; then if [ $# = 1 ]; then h=$($SHA <"$1"); else h=$(head -c "$2" <"$1" | $SHA); fi; r ok "\${h%% *}"; else r err "$1: Permission denied"; fi; }`,
   // T TEMPORARY: makes the partial file, unless this shell took one over. If it fails, W refuses.
   `BAD=; T() { t="$1.$NODE.$$"; BAD=$t; if [ -e "$t" ] || [ -L "$t" ]; then mine "$t" || rm -f "$t"; fi; if [ -f "$t" ] || e=$(set -C; { : >"$t"; } 2>&1); then BAD=; r ok; else r err "$e"; fi; }`,
   // W TEMPORARY UNITS BYTES: writes bytes of stdin from an offset on; reads all of them even if it fails.
@@ -83,7 +83,7 @@ const FUNCTIONS = [
   // begin MARK FIRST: marks a directory as incomplete (the first host that writes it: in place of the marks of earlier copies). complete MARK: removes the marks of this machine.
   `begin() { [ "$2" != yes ] || for o in "$1".*; do mine "$o" && rm -f "$o"; done; V "$1" '' >/dev/null; r ok; }`,
   `complete() { seen "$1"; for o in "$1.$NODE".*; do mine "$o" && rm -f "$o"; done; r ok; }`,
-  // Y TEMPORARY UNITS: the checksum of the beginning of a partial file.
+  // Y TEMPORARY BYTES: the checksum of the beginning of a partial file.
   `Y() { S "$1.$NODE.$$" "$2"; }`,
   // C TEMPORARY UNITS: truncates a partial file.
   `C() { if [ "$1.$NODE.$$" = "$BAD" ]; then r err "$1: File exists"; elif e=$(dd if=/dev/null of="$1.$NODE.$$" bs=${UNIT_BYTES} seek="$2" 2>&1); then r ok; else r err "$e"; fi; }`,

@@ -215,7 +215,7 @@ export class FileSender {
     if (blocks < 1) return 0
     const bytes = blocks * BLOCK_BYTES
     const [theirs, ours] = await Promise.all([
-      this.#remote.callFor(bytes, 'Y', partial, bytes / UNIT_BYTES),
+      this.#remote.callFor(bytes, 'Y', partial, bytes),
       this.#task.reader.prefixDigest(file, bytes),
     ])
     return theirs === ours ? bytes : 0

@@ -2,6 +2,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import {
+  appendFileSync,
   chmodSync,
   chownSync,
   closeSync,
@@ -635,6 +636,22 @@ describe('copying to hosts', () => {
     )
     expect(events).toContainEqual(expect.objectContaining({ type: 'file', sizeBytes: size, reason }))
     expect(readdirSync(join(out, 'here', 'source'))).toEqual([])
+  })
+
+  it('fetches of a file that grows what it had when it was listed, and nothing of one that is written anew', async () => {
+    const bytes = randomBytes(9_000_000)
+    const file = join(source, 'log')
+    const out = join(directory, 'out')
+    const fetchWhile = async (change: () => void) => {
+      writeFileSync(file, bytes)
+      const onEvent = ({ type }: CopyEvent) => type === 'progress' && change()
+      return (await fetch([local], [file], out, { onEvent })).result('here')
+    }
+    expect(await fetchWhile(() => appendFileSync(file, 'one line more\n'))).toMatchObject({ copied: 1, failed: 0 })
+    expect(readFileSync(join(out, 'here', 'log')).equals(bytes)).toBe(true)
+    rmSync(out, { recursive: true })
+    expect(await fetchWhile(() => writeFileSync(file, randomBytes(9_000_000)))).toMatchObject({ copied: 0, failed: 1 })
+    expect(readdirSync(join(out, 'here'))).toEqual([])
   })
 
   it('stops at the first read behind the end of a file that shrinks', async () => {
