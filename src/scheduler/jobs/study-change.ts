@@ -118,10 +118,15 @@ export function continueStudy(
       const own = job === undefined || !isStopped ? undefined : store.get(job)
       return own?.state.kind === 'cancelled' ? [own.id] : []
     })
-    if (most !== undefined && count >= most && stopped.length === 0 && state.kind !== 'running')
+    const isOver = state.kind !== 'running' && stopped.length === 0
+    // A member that has ended trains no more, and new ones begin only as the study does.
+    const isPopulation = spec.pbt !== undefined
+    const haveEnded = isPopulation && count > 0 && studies.trials(id).every(({ end }) => end !== undefined)
+    if (isOver && (haveEnded || (most !== undefined && count >= most)))
       throw new MusterError('usage', `${name} has nothing left to run: ${state.reason ?? counted(count, 'trial')}`, {
-        hint:
-          state.trials !== undefined && count >= state.trials
+        hint: haveEnded
+          ? 'Create another study, whose members train for longer.'
+          : state.trials !== undefined && count >= state.trials
             ? `Say how many more trials to run: muster study more ${name} --trials 10`
             : 'All points of its space are tried. Create another study, with more values or with --repeat.',
       })

@@ -6,7 +6,7 @@ import type { OpenSampler } from '../../../../src/scheduler/jobs/study-pass.ts'
 import type { NewStudy } from '../../../../src/scheduler/jobs/study-rows.ts'
 import { explainStudy } from '../../../../src/scheduler/study/explain.ts'
 import { countTrials } from '../../../../src/scheduler/study/front.ts'
-import type { StudySpec } from '../../../../src/scheduler/study/study.ts'
+import type { Study, StudySpec } from '../../../../src/scheduler/study/study.ts'
 import { QueueWorld, worldSpec } from '../../../support/queue-world.ts'
 import { seededRandom } from '../../../support/seeded-random.ts'
 
@@ -467,5 +467,12 @@ describe('a study', () => {
       reason: 'trial 0 had trained its checkpoint to the end',
     })
     expect(store.studies.trial(id, grandchild.number)?.end).toMatchObject({ kind: 'done', values: { acc: '0.9' } })
+    // New members begin only with their study.
+    const over = store.studies.get(id) as Study
+    expect(over.state.kind).toBe('done')
+    expect(() => continueStudy(store, over, 2, world.nowMs)).toThrow(
+      'wf has nothing left to run: all members have ended',
+    )
+    expect(store.studies.get(id)).toEqual(over)
   })
 })
