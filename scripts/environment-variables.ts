@@ -13,7 +13,7 @@ export const ENVIRONMENT_VARIABLES: readonly (readonly [name: string, meaning: s
   ],
   [
     'MUSTER_RUNTIME_DIR',
-    'a directory of your own for the sockets of consoles and of kept connections (default: muster-UID in TMPDIR or /tmp)',
+    'a directory of your own for the sockets of consoles and of kept connections (default: muster-UID in /tmp)',
   ],
   ['NO_COLOR', 'if not empty: no colours, unless --color or MUSTER_COLOR says otherwise'],
   ['FORCE_COLOR', 'if not empty: colours without a terminal too, unless NO_COLOR is set; 0 or false: no colours'],

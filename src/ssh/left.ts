@@ -43,7 +43,7 @@ seen=`,
 export const persistLeft: LeftSearch = {
   name: 'connections',
   find: `runs() { grep -l -a -e "$1" /proc/[0-9]*/cmdline 2> /dev/null | head -n 1; }
-for each in \${MUSTER_RUNTIME_DIR:+"$MUSTER_RUNTIME_DIR/muster"} "\${TMPDIR:-/tmp}/muster-$(id -u)"; do
+for each in \${MUSTER_RUNTIME_DIR:+"$MUSTER_RUNTIME_DIR/muster"} "/tmp/muster-$(id -u)"; do
   [ -d "$each" ] && [ ! -L "$each" ] || continue
   if [ -n "$(runs keep-connections)" ]; then left_found warm "$each" 'connections are kept warm; to end them: muster hosts --persisted --stop'
   elif [ -n "$(runs console-process)" ]; then left_found warm "$each" 'a console is open; to end it: muster sessions --end all'

@@ -1,6 +1,6 @@
 /** The keeper's directory. Node cannot ask a socket for its peer's user, so each side proves that it can read a secret there. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { constants, lstatSync, type Stats } from 'node:fs'
+import { constants, existsSync, lstatSync, type Stats } from 'node:fs'
 import { link, lstat, mkdir, open, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -18,16 +18,15 @@ const TOKEN_BYTES = 32
 type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * `$MUSTER_RUNTIME_DIR/muster`, or a directory of the user's own among the temporary files: unlike $XDG_RUNTIME_DIR, these stay when
- * the user logs out, as consoles do. Looks, makes nothing.
+ * `$MUSTER_RUNTIME_DIR/muster`, or a directory of the user's own in /tmp. Unlike $XDG_RUNTIME_DIR it stays when the user logs out, as
+ * consoles do, and unlike $TMPDIR it is the same in each of the user's sessions. Looks, makes nothing.
  */
-export function keeperDirectory(environment: Environment, uid: number = userId(), temporary = tmpdir()): string {
+export function keeperDirectory(environment: Environment, uid: number = userId()): string {
   const runtime = environment.MUSTER_RUNTIME_DIR
   const fits = (directory: string) => Buffer.byteLength(directory) + NAME_BYTES <= LONGEST_ADDRESS
   // Under sudo the variable may still name the other user's directory.
   if (runtime?.startsWith('/') && fits(join(runtime, 'muster')) && isOwn(runtime, uid)) return join(runtime, 'muster')
-  const fallback = join(temporary, `muster-${uid}`)
-  return fits(fallback) ? fallback : join('/tmp', `muster-${uid}`)
+  return join(existsSync('/tmp') ? '/tmp' : tmpdir(), `muster-${uid}`)
 }
 
 export const socketAddress = (directory: string): string => join(directory, `keeper-${PROTOCOL}`)

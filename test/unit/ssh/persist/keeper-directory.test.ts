@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { MusterError } from '../../../../src/base/errors.ts'
 import {
@@ -36,22 +39,19 @@ describe('the directory of the keeper', () => {
     expect(() => requirePrivate('/run/m', stats({}), 1000, 'directory')).not.toThrow()
   })
 
-  it('is in MUSTER_RUNTIME_DIR only if that belongs to the user', () => {
+  it('is in MUSTER_RUNTIME_DIR only if that belongs to the user, and can hold a Unix socket', () => {
     const uid = process.getuid?.() ?? 0
     const own = import.meta.dirname
-    expect(keeperDirectory({ MUSTER_RUNTIME_DIR: '/nowhere/to/be/found' }, uid, '/var/tmp')).toBe(
-      `/var/tmp/muster-${uid}`,
-    )
-    expect(keeperDirectory({ MUSTER_RUNTIME_DIR: own }, uid + 1, '/var/tmp')).toBe(`/var/tmp/muster-${uid + 1}`)
-    expect(keeperDirectory({}, uid, '/var/tmp')).toBe(`/var/tmp/muster-${uid}`)
+    expect(keeperDirectory({ MUSTER_RUNTIME_DIR: dirname(own) }, uid)).toBe(join(dirname(own), 'muster'))
+    expect(keeperDirectory({ MUSTER_RUNTIME_DIR: '/nowhere/to/be/found' }, uid)).toBe(`/tmp/muster-${uid}`)
+    expect(keeperDirectory({ MUSTER_RUNTIME_DIR: own }, uid + 1)).toBe(`/tmp/muster-${uid + 1}`)
+    const long = mkdtempSync(join(tmpdir(), 'long-'.repeat(20)))
+    expect(keeperDirectory({ MUSTER_RUNTIME_DIR: long }, uid)).toBe(`/tmp/muster-${uid}`)
+    rmSync(long, { recursive: true })
   })
 
-  it('stays when the user logs out', () => {
-    expect(keeperDirectory({ XDG_RUNTIME_DIR: import.meta.dirname }, 1000, '/var/tmp')).toBe('/var/tmp/muster-1000')
-  })
-
-  it('has a valid address for a Unix socket, whatever TMPDIR is', () => {
-    expect(keeperDirectory({}, 1000, `/tmp/${'long/'.repeat(30)}`)).toBe('/tmp/muster-1000')
+  it('is the same in all sessions of the user, and stays when the user logs out', () => {
+    expect(keeperDirectory({ XDG_RUNTIME_DIR: import.meta.dirname, TMPDIR: '/var/tmp' }, 1000)).toBe('/tmp/muster-1000')
   })
 })
 
