@@ -129,7 +129,9 @@ function whyNotNow(job: Job, queue: OpenQueue, nowMs: number, free: () => Cluste
     const unknown = `waiting for resources in ${title}${storage === undefined ? '' : `, or for the check of ${storage} on its hosts`}`
     return { ...engineWords(why ?? unknown), ...expectedOf(startS) }
   }
-  if (job.state.kind !== 'queued') return { why: [] }
+  // Suspended in its engine.
+  const paused = job.state.kind === 'running' ? queue.store.report()?.waits?.[job.id]?.why : undefined
+  if (job.state.kind !== 'queued') return { why: paused === undefined ? [] : [paused] }
   const missed = missedBy(job, queue).map(({ words }) => words)
   if (missed.length > 0) return { why: missed }
   const undone = undoneWords(job, queue)

@@ -25,6 +25,7 @@ import {
   type SlurmReport,
   type SlurmSight,
   SQUEUE_FORMAT,
+  SUSPENDED,
   startOf,
   troubleWords,
 } from './queue.ts'
@@ -155,9 +156,10 @@ export function parseRound(orders: readonly Pick<SlurmOrder, 'kind' | 'key'>[], 
     const sight = sights.get(key) as SlurmSight
     const report = reportOf(kind, sight)
     if (report !== undefined) reports.set(key, report)
-    const { reason = '', startS, nodes: on = '' } = jobOf(sight) ?? {}
+    const { state, reason = '', startS, nodes: on = '' } = jobOf(sight) ?? {}
     if (report !== 'waiting' && on !== '') nodes.set(key, on)
     if (report === 'waiting') waits.set(key, { why: reasonWords(reason), ...(startS === undefined ? {} : { startS }) })
+    else if (report === 'running' && state === 'SUSPENDED') waits.set(key, { why: SUSPENDED })
     else if (report === undefined && sight.refusal !== undefined) waits.set(key, { why: refusalWords(sight.refusal) })
   }
   return { trouble, reports, waits, nodes }

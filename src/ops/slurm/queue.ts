@@ -286,6 +286,9 @@ const REASONS: Readonly<Record<string, string>> = {
   InvalidQOS: 'the QOS is not valid: it never starts',
 }
 
+/** Why a job does not go on that has begun. */
+export const SUSPENDED = 'suspended in Slurm'
+
 /** Why a job waits, in a sentence with Slurm's own code. */
 export function reasonWords(reason: string): string {
   // Reasons such as `Nodes required for job are DOWN, …` are sentences already; ReqNodeNotAvail may name nodes.

@@ -4,7 +4,7 @@ import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import { expandHostSet } from '../../inventory/host-set.ts'
 import { drawnNodes } from '../drawn-nodes.ts'
-import { decoded, nowOf, reasonWords, squeueFormat, startOf } from './queue.ts'
+import { decoded, nowOf, reasonWords, SUSPENDED, squeueFormat, startOf } from './queue.ts'
 
 export type SlurmNode = {
   readonly name: string
@@ -28,7 +28,7 @@ export type SlurmPlacement = {
   readonly user: string
   /** Of the login of Muster, so its name may be a key of the queue. */
   readonly isOwn: boolean
-  /** Undefined: it holds something. */
+  /** Undefined: it runs. */
   readonly waits?: string
   /** When it is expected to start, in seconds since the epoch. */
   readonly startS?: number
@@ -218,7 +218,10 @@ function jobOf(
     const startS = startOf(start, nowS)
     return [{ ...own, waits: reasonWords(decoded(reason)), ...(startS === undefined ? {} : { startS }), shares: [] }]
   }
-  return [{ ...own, shares: names.of(nodes).map((node) => ({ node, ...(held.get(id)?.get(node) ?? UNKNOWN) })) }]
+  const paused = state === 'SUSPENDED' ? { waits: SUSPENDED } : {}
+  return [
+    { ...own, ...paused, shares: names.of(nodes).map((node) => ({ node, ...(held.get(id)?.get(node) ?? UNKNOWN) })) },
+  ]
 }
 
 /** Of all lists together: a short list may stand for many names. */

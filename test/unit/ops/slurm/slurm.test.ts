@@ -184,6 +184,12 @@ describe('the answer of a round', () => {
   it('says where jobs run', () => {
     expect(round(queued('RUNNING', '0', 'None', '12', 'n[1-2]'), 'end').nodes).toEqual(new Map([[KEY, 'n[1-2]']]))
     expect(round(queued('PENDING'), 'end').nodes?.size).toBe(0)
+    expect(round(queued('RUNNING'), 'end').waits?.size).toBe(0)
+    const suspended = round(queued('SUSPENDED'), 'end')
+    expect([...suspended.reports, ...(suspended.waits ?? [])]).toEqual([
+      [KEY, 'running'],
+      [KEY, { why: 'suspended in Slurm' }],
+    ])
   })
 
   it('says nothing about a job of which there are too many', () => {
@@ -441,6 +447,10 @@ end
       },
     ])
     expect(usage).not.toHaveProperty('note')
+    const suspended = running('7', '1000', 'n1').replace('RUNNING', 'SUSPENDED')
+    expect(parseUsage(`me 1000\n${nodes}\n${suspended}\nend`)?.jobs).toMatchObject([
+      { id: '7', waits: 'suspended in Slurm', shares: [{ node: 'n1' }] },
+    ])
     expect(parseUsage('more 6000\nend')?.note).toBe('6000 more jobs are not shown')
   })
 
