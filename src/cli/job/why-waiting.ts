@@ -6,7 +6,7 @@ import { fileTitle } from '../../inventory/inventory.ts'
 import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { askedOf, freeRoom, judgeRoom } from '../../scheduler/jobs/engine-room.ts'
-import { isFinal, isInLine, isPlaced, type Job, missedWords } from '../../scheduler/jobs/job.ts'
+import { isActive, isFinal, isInLine, isPlaced, type Job, missedWords } from '../../scheduler/jobs/job.ts'
 import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import type { Cluster } from '../../scheduler/model/cluster.ts'
 import type { Gang } from '../../scheduler/model/resources.ts'
@@ -129,8 +129,8 @@ function whyNotNow(job: Job, queue: OpenQueue, nowMs: number, free: () => Cluste
     const unknown = `waiting for resources in ${title}${storage === undefined ? '' : `, or for the check of ${storage} on its hosts`}`
     return { ...engineWords(why ?? unknown), ...expectedOf(startS) }
   }
-  // Suspended in its engine.
-  const paused = job.state.kind === 'running' ? queue.store.report()?.waits?.[job.id]?.why : undefined
+  // It is suspended in its engine, or its host has another address.
+  const paused = isActive(job.state) ? queue.store.report()?.waits?.[job.id]?.why : undefined
   if (job.state.kind !== 'queued') return { why: paused === undefined ? [] : [paused] }
   const missed = missedBy(job, queue).map(({ words }) => words)
   if (missed.length > 0) return { why: missed }

@@ -17,7 +17,11 @@ import {
   time,
 } from './shape.ts'
 
-export const place = object({ host: text, devices: list(count) })
+export const place = object({
+  host: text,
+  devices: list(count),
+  'address?': about('Of the host, as hosts.yaml declared it when the job was placed.', text),
+})
 /** `NaN` and infinities are strings. */
 export const metrics = map({ type: ['number', 'string'] })
 

@@ -234,7 +234,10 @@ class JobDriver {
     this.#rounds.wantRoom(wantsRoom, nowMs)
     // Planning does not lock the queue. Jobs that changed meanwhile stay as they are.
     store.together(() => {
-      this.#apply(events, changed)
+      this.#apply(
+        events.map(({ id, event }) => ({ id, event: this.#rounds.withAddresses(event) })),
+        changed,
+      )
       if (hasPassed(this.#reportedMs, REPORT_MS, nowMs)) this.#report(nowMs, expectedS)
     })
     // Its own events need no new plan.
@@ -270,7 +273,8 @@ class JobDriver {
       for (const [key, bundle] of bundles) {
         const name = parseBundleKey(store.id, key)
         if (!name || seen.get(key)?.event.bundle.kind === 'ended' || !this.#isNews(place, name, bundle)) continue
-        seen.set(key, { id: name.id, event: { kind: 'seen', rank: name.rank, bundle } })
+        const address = this.#rounds.movedTo(store.get(name.id), name.rank)
+        seen.set(key, { id: name.id, event: { kind: 'seen', rank: name.rank, bundle, ...defined({ address }) } })
         hasNews = true
       }
       if (hasNews && record !== undefined && record.trouble === undefined) pollSoon(record, clock.now())
@@ -286,8 +290,10 @@ class JobDriver {
     if (job === undefined || !isOfAttempt(name, job) || !isActive(job.state)) return false
     if (job.state.places[rank]?.host !== place) return false
     const before = job.state.bundles[rank]
-    if (bundle.kind === 'missing') return before?.kind === 'begun'
     if (before === undefined || before.kind === 'ended') return false
+    // It may run on where its host was.
+    if (this.#rounds.movedTo(job, rank) !== undefined) return bundle.kind !== 'missing'
+    if (bundle.kind === 'missing') return before.kind === 'begun'
     return before.kind !== bundle.kind || isElsewhere(before, bundle)
   }
 

@@ -184,7 +184,7 @@ export class HostRounds implements Disposable {
     const rooms = this.#engines.flatMap(({ engine, room }) => (room === undefined ? [] : [[engine.name, room]]))
     const byJob = <T>(byKey: ReadonlyMap<string, T> = new Map<string, T>()) =>
       [...byKey].map(([key, value]) => [parseBundleKey(this.#options.store.id, key)?.id ?? 0, value] as const)
-    const waits = this.#engines.flatMap((record) => byJob(record.waits))
+    const waits = [...this.#engines.flatMap((record) => byJob(record.waits)), ...this.#elsewhere()]
     return {
       hosts,
       declared: this.#options.hosts,
@@ -203,6 +203,37 @@ export class HostRounds implements Disposable {
         isActive(state) ? state.places.filter((_, rank) => state.bundles[rank]?.kind !== 'ended') : [],
       )
     return [...new Set(used.map(({ host }) => host))].filter((host) => !known.has(host))
+  }
+
+  /** The address of a bundle's host, if it had another one when the bundle was placed. */
+  movedTo(job: Job | undefined, rank: number): string | undefined {
+    const place = job !== undefined && isActive(job.state) ? job.state.places[rank] : undefined
+    const address = this.#hosts.get(place?.host ?? '')?.spec.address
+    return place?.address === undefined || place.address === address ? undefined : address
+  }
+
+  withAddresses(event: JobEvent): JobEvent {
+    if (event.kind !== 'placed') return event
+    const places = event.places.map((place) => ({
+      ...place,
+      ...defined({ address: this.#hosts.get(place.host)?.spec.address }),
+    }))
+    return { ...event, places }
+  }
+
+  /** By job, where it may still run, as the address of its host has changed. */
+  #elsewhere(): readonly (readonly [id: number, wait: EngineWait])[] {
+    return this.#options.store.active().flatMap((job) => {
+      const { id, state } = job
+      if (!isActive(state)) return []
+      const rank = state.bundles.findIndex(
+        ({ kind }, index) => kind !== 'ended' && this.movedTo(job, index) !== undefined,
+      )
+      const place = state.places[rank]
+      if (place === undefined) return []
+      const why = `${place.host} had the address ${place.address} when this job was placed, and nothing of it is at ${this.movedTo(job, rank)}. Put the address back in hosts.yaml, or give the job up: muster job cancel --forget ${id}`
+      return [[id, { why }] as const]
+    })
   }
 
   hasDue(nowMs: number): boolean {
@@ -272,7 +303,12 @@ export class HostRounds implements Disposable {
   #ordersOf(job: Job, nowMs: number): readonly JobOrder[] {
     const known = this.#orders.get(job)
     if (known !== undefined) return known
-    const orders = ordersFor(job, this.#options.store.id, this.#addresses, nowMs).map((order) => ({ ...order, job }))
+    const orders = ordersFor(job, this.#options.store.id, this.#addresses, nowMs).map((placed): JobOrder => {
+      const { order, rank } = placed
+      // It is looked for, and neither started nor stopped on what may be another machine.
+      const isElsewhere = this.movedTo(job, rank) !== undefined
+      return { ...placed, job, order: isElsewhere ? { kind: 'check', key: order.key } : order }
+    })
     if (job.state.kind !== 'ending') this.#orders.set(job, orders)
     return orders
   }

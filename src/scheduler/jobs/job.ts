@@ -67,7 +67,12 @@ export type JobSpec = {
  */
 export type SilenceSpec = { readonly seconds: number; readonly stop?: 'idle' | 'always' }
 
-export type BundlePlace = { readonly host: string; readonly devices: readonly number[] }
+export type BundlePlace = {
+  readonly host: string
+  readonly devices: readonly number[]
+  /** Of its host, as declared when it was placed: a host may get another one, or its name may become that of another machine. */
+  readonly address?: string
+}
 
 /**
  * `barred`: it can no longer begin; `unable`: its place could not start it; `refused`: it must not start; `gone`: no exit code. `isCancelled`: in its
@@ -175,7 +180,8 @@ export type JobEvent =
       readonly places: readonly BundlePlace[]
       readonly ring?: PlacedRing | undefined
     }
-  | { readonly kind: 'seen'; readonly rank: number; readonly bundle: SeenBundle }
+  /** `address`: where its host has moved with it. */
+  | { readonly kind: 'seen'; readonly rank: number; readonly bundle: SeenBundle; readonly address?: string }
   /** What a bundle of a launcher told: kept, so that the next steps of all follow from it. */
   | { readonly kind: 'said'; readonly rank: number; readonly said: Said; readonly ranks: readonly RankEnd[] }
   /** It is a service, and answers. */
@@ -279,7 +285,7 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
       })
     }
     case 'seen':
-      return isActive(state) ? seen(job, state, event.rank, event.bundle, nowMs) : job
+      return isActive(state) ? seen(job, movedTo(state, event), event.rank, event.bundle, nowMs) : job
     case 'said':
       return isActive(state) ? said(job, state, event, nowMs) : job
     case 'ready':
@@ -366,6 +372,15 @@ function said(
     return { ...job, state: { ...state, bundles } }
   const fallen = { failed: rank, failedMs: nowMs }
   return { ...job, state: { ...state, kind: 'ending', stop: undefined, sinceMs: nowMs, bundles, ...fallen } }
+}
+
+function movedTo(
+  state: ActiveState,
+  { rank, address }: { readonly rank: number; readonly address?: string },
+): ActiveState {
+  const place = state.places[rank]
+  if (address === undefined || place === undefined) return state
+  return { ...state, places: state.places.with(rank, { ...place, address }) }
 }
 
 function seen(job: Job, state: ActiveState, rank: number, bundle: SeenBundle, nowMs: number): Job {

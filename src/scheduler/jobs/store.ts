@@ -8,6 +8,7 @@ import type { DamagedRow } from './damage.ts'
 import type { DriverHost } from './driver-host.ts'
 import type { EngineRoom, EngineWait } from './engine.ts'
 import {
+  type BundlePlace,
   CHANGED_KINDS,
   FAILED_KINDS,
   type FinalKind,
@@ -581,6 +582,12 @@ const UPDATE_JOB =
 export function hostsToForget(jobs: readonly Job[], report: SchedulerReport | undefined): readonly string[] {
   if (report === undefined) return []
   const known = new Set(report.hosts.map(({ name }) => name))
-  const hosts = new Set(jobs.flatMap(({ state }) => (isActive(state) ? state.places.map(({ host }) => host) : [])))
-  return [...hosts].filter((host) => Object.hasOwn(report.down, host) || !known.has(host))
+  const addresses = new Map(report.declared?.map(({ name, address }) => [name, address]))
+  const places = jobs.flatMap(({ state }) => (isActive(state) ? state.places : []))
+  // What runs where a host was cannot be reached.
+  const isElsewhere = ({ host, address }: BundlePlace) => address !== undefined && addresses.get(host) !== address
+  const byHost = Map.groupBy(places, ({ host }) => host)
+  return [...byHost].flatMap(([host, own]) =>
+    Object.hasOwn(report.down, host) || !known.has(host) || own.every(isElsewhere) ? [host] : [],
+  )
 }

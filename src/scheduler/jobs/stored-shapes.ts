@@ -28,7 +28,8 @@ export const isNumbers = (value: unknown): value is readonly number[] => isListO
 export const isPairs = (value: unknown): value is readonly (readonly [string, string])[] =>
   isListOf(value, (pair) => Array.isArray(pair) && pair.length === 2 && pair.every(isText))
 
-const isPlace = (value: unknown): boolean => isObject(value) && isText(value.host) && isNumbers(value.devices)
+const isPlace = (value: unknown): boolean =>
+  isObject(value) && isText(value.host) && isNumbers(value.devices) && isOptional(value.address, isText)
 const isBundle = (value: unknown): boolean =>
   isObject(value) &&
   (value.kind === 'sent' || value.kind === 'begun' || (value.kind === 'ended' && isObject(value.end)))

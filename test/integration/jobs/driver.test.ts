@@ -108,6 +108,10 @@ describe.skipIf(!canRun)('driving a queue', () => {
   const exists = (name: string) => existsSync(join(directory, name))
   const kinds = (ids: readonly number[]) => ids.map((id) => store.get(id)?.state.kind)
   const job = (id: number): Job => store.get(id) as Job
+  const placeOf = (id: number) => {
+    const { state } = job(id)
+    return 'places' in state ? state.places?.[0] : undefined
+  }
 
   it('runs arrays, gangs and dependent jobs with commands quoted correctly', async () => {
     const array = submit(spec('echo "$X" >>"$OUT/array"'), {
@@ -350,6 +354,63 @@ describe.skipIf(!canRun)('driving a queue', () => {
     await driving
     expect(kinds([id])).toEqual(['cancelled'])
     expect(store.report()?.down).toEqual({})
+  })
+
+  describe('whose hosts get other addresses while a job runs', () => {
+    const onA = { selectors: [{ label: 'host', is: 'in', values: ['a'] }] } as const
+    const request = { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0, ...onA }
+    const command = 'echo $MUSTER_ATTEMPT >>"$OUT/ran"; while [ ! -e "$OUT/go" ]; do sleep 0.05; done'
+    const moved = HOSTS.map((host) => ({ ...host, address: `new-${host.address}` }))
+    /** The machine that had the name of one host has that of the other one. */
+    const swapped: JobHosts = { open: (host, handlers) => port.open(host === 'a' ? 'b' : 'a', handlers) }
+    const whyOf = (id: number) => store.report()?.waits?.[id]?.why
+    let id: number
+
+    beforeEach(async () => {
+      ;[id = 0] = submit(spec(command, { request, retries: 1 }))
+      const stop = new AbortController()
+      const driving = drive(stop.signal)
+      await waitUntil(() => exists('ran') && kinds([id])[0] === 'running', 'it to run')
+      stop.abort()
+      await driving
+    })
+
+    it('follows it to the new address', async () => {
+      const driving = drive(undefined, store, { hosts: moved })
+      await waitUntil(() => placeOf(id)?.address === 'new-a.lab', 'it to be found')
+      submitStop(id)
+      await driving
+      expect([kinds([id]), lines('ran')]).toEqual([['cancelled'], ['1']])
+    })
+
+    it('runs it nowhere again where its name is that of another machine, and says so', async () => {
+      const stop = new AbortController()
+      const driving = drive(stop.signal, store, { hosts: moved, port: swapped })
+      await waitUntil(() => whyOf(id) !== undefined, 'the report to name it')
+      const [other = 0] = submit(spec('true', { request }))
+      await waitUntil(() => kinds([other])[0] === 'done', 'another job to run there')
+      expect(whyOf(id)).toBe(
+        `a had the address a.lab when this job was placed, and nothing of it is at new-a.lab. Put the address back in hosts.yaml, or give the job up: muster job cancel --forget ${id}`,
+      )
+      expect(hostsToForget([job(id)], store.report())).toEqual(['a'])
+      expect(hostsToForget([job(id), job(other)], store.report())).toEqual(['a'])
+      stop.abort()
+      await driving
+      expect(kinds([id])).toEqual(['running'])
+      writeFileSync(join(directory, 'go'), '')
+      await drive()
+      expect([kinds([id]), job(id).attempt, lines('ran')]).toEqual([['done'], 1, ['1']])
+    })
+
+    it('lets it be given up there', async () => {
+      const driving = drive(undefined, store, { hosts: moved, port: swapped })
+      await waitUntil(() => whyOf(id) !== undefined, 'the report to name it')
+      applyEvent(store, id, { kind: 'stop', reason: 'cancelled' }, Date.now())
+      applyEvent(store, id, { kind: 'forget', hosts: hostsToForget([job(id)], store.report()) }, Date.now())
+      await driving
+      expect(kinds([id])).toEqual(['cancelled'])
+      writeFileSync(join(directory, 'go'), '')
+    })
   })
 
   it('a gang that is given up is stopped on hosts that answer before their devices are free', async () => {
