@@ -23,6 +23,7 @@ import type { CredentialDialog } from '../../ssh/questions.ts'
 import type { BringUpPort } from '../../ui/bring-up/bring-up-view.ts'
 import type { ConsolePorts } from '../../ui/console/console-app.ts'
 import type { RayCommand, RayPort } from '../../ui/ray/ray-view.ts'
+import type { WorkPort } from '../../ui/work-views/work-port.ts'
 import { AREAS, loadAreas } from '../bring-up/areas.ts'
 import { jobsAtStake } from '../bring-up/jobs-at-stake.ts'
 import { newMark, ownerWords } from '../bring-up/prepare.ts'
@@ -159,6 +160,28 @@ export function createConsoleBringUp(options: ConsoleConnections): BringUpPort {
       return { kind: end.kind, statuses: withTrials(statusesOf(areas, end.factsByArea, plan, end.findings), began) }
     },
     journal: (area, host) => readJournal(environment, { area, host }, JOURNAL_LINES),
+  }
+}
+
+/** For what the queue has on hosts: nothing is read over a connection that leads to another machine than hosts.yaml says now. */
+export function createQueueWork(
+  work: WorkPort,
+  { fleet, endpoints }: Pick<ConsoleConnections, 'endpoints'> & { readonly fleet: Pick<Connections, 'endpoint'> },
+): WorkPort {
+  let moved: ReadonlyMap<string, string> = new Map()
+  const look = async () => {
+    moved = movedHosts(fleet, await endpoints())
+  }
+  return {
+    ...work,
+    startCommand(host, command, handlers, isRetry) {
+      // What it finds counts from the next reading on.
+      void look().catch(() => {})
+      const reason = moved.get(host)
+      if (reason === undefined) return work.startCommand(host, command, handlers, isRetry)
+      queueMicrotask(() => handlers.onEnd({ kind: 'unreachable', reason }))
+      return { stop() {}, abandon() {}, pause() {}, resume() {} }
+    },
   }
 }
 

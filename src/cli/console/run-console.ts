@@ -43,7 +43,13 @@ import { isColoured } from '../output/colour.ts'
 import { notice } from '../output/notices.ts'
 import { OutputDirectory } from '../run/exec-files.ts'
 import { createConsoleNetTests } from './console-net-tests.ts'
-import { type ConsoleConnections, createConsoleBringUp, createConsoleRay, createShellPrograms } from './console-ops.ts'
+import {
+  type ConsoleConnections,
+  createConsoleBringUp,
+  createConsoleRay,
+  createQueueWork,
+  createShellPrograms,
+} from './console-ops.ts'
 import type { WorkspaceFile } from './declared-hosts.ts'
 import { fleetOfFile } from './fleet-of-file.ts'
 
@@ -170,7 +176,7 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
         return {
           ...('title' in source ? { file: source } : {}),
           fleet: connections.fleet,
-          work: createConsoleWork(connections),
+          work: createQueueWork(createConsoleWork(connections), connections),
           bringUp: createConsoleBringUp(connectionsOf(source, stateContext)),
           jobs,
           ray: createConsoleRay(connections),
