@@ -372,7 +372,7 @@ echo there
 export function parcelCheck(directory: string, content: string): string {
   return `d=${pathWord(directory)}
 [ -f "$d/${content}" ] || exit 1
-sed -n 's/.* # //p' "$d/${content}" | while read -r f; do [ -f "$d/$f" ] || exit 1; done`
+sed -n 's/.* # //p' "$d/${content}" | while read -r f; do [ -f "$d/$f" ] || exit 1; done || exit 1`
 }
 
 /** Removes it, the scratch directories of interrupted runs beside it (venv-scripts.ts), and parent directories that are then empty. */
