@@ -1,6 +1,6 @@
 /**
- * How long something has lasted, for limits: by the system's clock, but no less than by a clock that nobody sets, since this process
- * first asked. So a clock that is set back puts off no limit.
+ * How long jobs and studies have lasted, for their limits. The system's clock says so, and a second clock, which nobody can set, from
+ * the first question on. The larger time counts, so a system clock that is set back puts off no limit.
  */
 import { getOrMake } from '../../base/collections.ts'
 
@@ -30,6 +30,6 @@ export class ElapsedTimes {
       if (before?.sinceMs === sinceMs) return before
       return { sinceMs, elapsedMs: Math.max(0, nowMs - sinceMs), atMs }
     })
-    return Math.max(nowMs - sinceMs, own.elapsedMs + atMs - own.atMs)
+    return Math.max(nowMs - sinceMs, own.elapsedMs + (atMs - own.atMs))
   }
 }

@@ -72,8 +72,8 @@ const MOST_ADDED = 64
 export class StudyPass implements Disposable {
   readonly #options: StudyPassOptions
   readonly #samplers = new Map<number, Sampler>()
-  /** Keys of the points of running studies; only this adds to them. */
   readonly #times = new ElapsedTimes()
+  /** Keys of the points of running studies; only this adds to them. */
   readonly #tried = new Map<number, Set<string>>()
   /** What trials that did not fail have printed on the way, by study and trial. */
   readonly #steps = new Map<number, Map<number, readonly TrialStep[]>>()

@@ -58,4 +58,11 @@ describe('the limit of a job', () => {
     passedMs = 100_000
     expect(overdue([job([begun], 60, { startedMs: 90_000 })], 101_000, times)).toEqual([])
   })
+
+  test('ends no job early, whatever the other clock shows', () => {
+    for (let passedMs = 0.1; passedMs < 1000; passedMs += 0.7) {
+      const times = new ElapsedTimes(() => passedMs)
+      expect(overdue([job([begun])], 61_000, times)).toEqual([])
+    }
+  })
 })
