@@ -51,15 +51,24 @@ const usable = (speed: number | undefined) => (speed !== undefined && speed > 0 
 const UNKNOWN = -1
 const TOP = 9_999
 
-/** By `from * count + to`: equal numbers for speeds that are about the same. */
+/**
+ * By `from * count + to`: the lower the slower, equal for speeds that are about the same. A level begins at the fastest link that no
+ * faster level has, so that links of one kind share one wherever their speed lies.
+ */
 function levelsOf(hosts: readonly string[], speed: LinkSpeed): Int16Array {
-  const levels = hosts.flatMap((from) =>
-    hosts.map((to) => {
-      const one = from === to ? undefined : usable(speed(from, to))
-      return one === undefined ? UNKNOWN : Math.max(0, Math.min(TOP, Math.round(Math.log(one) / Math.log(SAME))))
-    }),
-  )
-  return Int16Array.from(levels)
+  const speeds = hosts.flatMap((from) => hosts.map((to) => (from === to ? undefined : usable(speed(from, to)))))
+  const descending = [...new Set(speeds.filter((one) => one !== undefined))].sort((one, other) => other - one)
+  const levels = new Map<number | undefined, number>()
+  let level = TOP
+  let fastest = descending[0] ?? 0
+  for (const one of descending) {
+    if (one * SAME < fastest) {
+      level = Math.max(0, level - 1)
+      fastest = one
+    }
+    levels.set(one, level)
+  }
+  return Int16Array.from(speeds, (one) => levels.get(one) ?? UNKNOWN)
 }
 
 /** Lower is better: unknown links, then the speed of the slowest, then how many are as slow. */
