@@ -32,7 +32,7 @@ type Bundle = {
   readonly ports?: readonly [number, number]
 }
 
-async function run({ rank, addresses, options = {}, ending, environment, ports = [46_000, 46_999] }: Bundle) {
+async function run({ rank, addresses, options = {}, ending, environment, ports = [26_000, 26_999] }: Bundle) {
   const why = join(place, 'why')
   rmSync(why, { force: true })
   const line = ditaskInGang({
@@ -72,15 +72,15 @@ describe('ditask in a bundle that an engine starts', () => {
     const star = await run({ rank: 1, addresses: HOSTS, options: { workers: '2' } })
     expect(star).toMatchObject({ code: 0, reason: '' })
     expect(star.words.toSorted()).toEqual([
-      '2/6 1 127.0.0.1,127.0.0.2,127.0.0.3 --parallel-workers 1 --node-ids 2 --topology alone --address 127.0.0.2 --ports 46002 --attach-to tcp://127.0.0.1:46000 --labels collector --main x.main',
-      '3/6 1 127.0.0.1,127.0.0.2,127.0.0.3 --parallel-workers 1 --node-ids 3 --topology alone --address 127.0.0.2 --ports 46003 --attach-to tcp://127.0.0.1:46000 --labels collector --main x.main',
+      '2/6 1 127.0.0.1,127.0.0.2,127.0.0.3 --parallel-workers 1 --node-ids 2 --topology alone --address 127.0.0.2 --ports 26002 --attach-to tcp://127.0.0.1:26000 --labels collector --main x.main',
+      '3/6 1 127.0.0.1,127.0.0.2,127.0.0.3 --parallel-workers 1 --node-ids 3 --topology alone --address 127.0.0.2 --ports 26003 --attach-to tcp://127.0.0.1:26000 --labels collector --main x.main',
     ])
     const mesh = await run({ rank: 2, addresses: HOSTS, options: { topology: 'mesh' } })
     expect(mesh.words[0]).toContain(
-      '--address 127.0.0.3 --ports 46002 --attach-to tcp://127.0.0.1:46000,tcp://127.0.0.2:46001 ',
+      '--address 127.0.0.3 --ports 26002 --attach-to tcp://127.0.0.1:26000,tcp://127.0.0.2:26001 ',
     )
     const first = await run({ rank: 0, addresses: HOSTS })
-    expect(first.words[0]).toContain('--node-ids 0 --topology alone --address 127.0.0.1 --ports 46000 --labels learner')
+    expect(first.words[0]).toContain('--node-ids 0 --topology alone --address 127.0.0.1 --ports 26000 --labels learner')
   })
 
   it('gives jobs that follow each other other ports of the declared range', async () => {
@@ -88,9 +88,9 @@ describe('ditask in a bundle that an engine starts', () => {
       const { words } = await run({ rank: 1, addresses: HOSTS, environment: { MASTER_PORT: String(job) } })
       return / --ports (\d+) /.exec(words[0] ?? '')?.[1]
     }
-    expect(await portsOf(20_000)).toBe(String(46_000 + ((20_000 * 3) % 998) + 1))
-    expect(await portsOf(20_001)).toBe(String(46_000 + ((20_001 * 3) % 998) + 1))
-    expect(await run({ rank: 0, addresses: HOSTS, ports: [46_000, 46_001] })).toMatchObject({
+    expect(await portsOf(20_000)).toBe(String(26_000 + ((20_000 * 3) % 998) + 1))
+    expect(await portsOf(20_001)).toBe(String(26_000 + ((20_001 * 3) % 998) + 1))
+    expect(await run({ rank: 0, addresses: HOSTS, ports: [26_000, 26_001] })).toMatchObject({
       code: 1,
       reason: 'rank 0 on n0: 3 workers need as many ports; ports of launch in hosts.yaml has 2\n',
     })
@@ -102,10 +102,10 @@ describe('ditask in a bundle that an engine starts', () => {
     // Two workers have to listen.
     expect(pods).toMatchObject({ code: 1, reason: expect.stringContaining('ended without listening') })
     expect(pods.words).toEqual([
-      '1/3 1 127.0.0.1,127.0.0.2,127.0.0.3 --platform k8s --topology mesh --parallel-workers 2 --ports 46000 --labels collector --main x.main',
+      '1/3 1 127.0.0.1,127.0.0.2,127.0.0.3 --platform k8s --topology mesh --parallel-workers 2 --ports 26000 --labels collector --main x.main',
     ])
     const shared = await run({ rank: 1, addresses: ['127.0.0.1', '127.0.0.1'], environment })
-    expect(shared.words[0]).toContain('--address 127.0.0.1 --ports 46001 --attach-to tcp://127.0.0.1:46000 ')
+    expect(shared.words[0]).toContain('--address 127.0.0.1 --ports 26001 --attach-to tcp://127.0.0.1:26000 ')
   })
 
   it('fails with the reason where ditask itself ends with 0', async () => {
@@ -145,7 +145,7 @@ describe('ditask in a bundle that an engine starts', () => {
     await new Promise((resolve) => server.close(resolve))
     expect(await run({ rank: 0, addresses: ['192.0.2.1', '127.0.0.1'] })).toMatchObject({
       code: 1,
-      reason: expect.stringMatching(/^rank 0 on n0: cannot listen at 192\.0\.2\.1 port 46000: Cannot assign/),
+      reason: expect.stringMatching(/^rank 0 on n0: cannot listen at 192\.0\.2\.1 port 26000: Cannot assign/),
     })
   })
 
