@@ -112,9 +112,10 @@ class Terminal implements Disposable {
 
   /** Undefined: declined (Esc, Ctrl-C, Ctrl-D, the question became void). */
   readLine(prompt: string, isEchoed: boolean, signal: AbortSignal): Promise<string | undefined> {
-    this.#output.write(prompt)
+    // First: what is typed at the prompt is not to be echoed, and Ctrl-C is for this question.
     this.#input.setRawMode(true)
     this.#input.setEncoding('utf8')
+    this.#output.write(prompt)
     let line = ''
     return new Promise((resolve) => {
       const close = (): void => {
