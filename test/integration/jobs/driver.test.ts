@@ -389,6 +389,8 @@ describe.skipIf(!canRun)('driving a queue', () => {
       await waitUntil(() => whyOf(id) !== undefined, 'the report to name it')
       const [other = 0] = submit(spec('while [ ! -e "$OUT/go" ]; do sleep 0.05; done', { request }))
       await waitUntil(() => kinds([other])[0] === 'running', 'another job to run there')
+      // A report is older than what has just happened.
+      await waitUntil(() => store.report()?.down.a === undefined, 'the report to know that its host answers')
       expect(whyOf(id)).toBe(
         `a had the address a.lab when this job was placed, and nothing of it is at new-a.lab. Put the address back in hosts.yaml, or give the job up: muster job cancel --forget ${id}`,
       )
