@@ -464,12 +464,17 @@ class HeadlessScreen implements Disposable {
     return { row: cursorY, column: cursorX }
   }
 
-  /** Modes, margins, tab stops and character set are those of a new terminal, so that text is shown as it is printed. */
+  /** Modes, margins and character set are those of a new terminal, so that text is shown as it is printed. */
   get isOrdinary(): boolean {
     const { insertMode, originMode, wraparoundMode, reverseWraparoundMode } = this.#terminal.modes
     const isOrdinaryMode = wraparoundMode && !insertMode && !originMode && !reverseWraparoundMode
-    const { scrollsWhole, isPlainText, isAtGround } = this.#internals
-    return isOrdinaryMode && scrollsWhole && isPlainText && isAtGround && this.#terminal.options.convertEol !== true
+    const { scrollsWhole, isAscii, isAtGround } = this.#internals
+    return isOrdinaryMode && scrollsWhole && isAscii && isAtGround && this.#terminal.options.convertEol !== true
+  }
+
+  /** Tab stops are those of a new terminal. */
+  get hasPlainTabs(): boolean {
+    return this.#internals.hasPlainTabs
   }
 
   /** All kept lines down to the last one with text, those of several rows joined. */

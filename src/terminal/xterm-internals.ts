@@ -33,7 +33,11 @@ type Core = {
     isCursorHidden: boolean
     decPrivateModes: { cursorStyle?: 'block' | 'underline' | 'bar' | undefined }
   }
-  _charsetService: { readonly charset: object | undefined; readonly glevel: number }
+  _charsetService: {
+    readonly charset: object | undefined
+    readonly glevel: number
+    readonly _charsets: readonly (object | undefined)[]
+  }
   coreMouseService: { activeEncoding: string }
   registerCsiHandler(identifier: CsiIdentifier, callback: (params: CsiParams) => boolean): unknown
 }
@@ -103,16 +107,18 @@ export function openInternals(terminal: Terminal) {
       const { scrollTop, scrollBottom } = core._bufferService.buffer
       return scrollTop === 0 && scrollBottom === terminal.rows - 1
     },
-    /** Character set and tab stops are those of a new terminal. */
-    get isPlainText() {
-      const { charset, glevel } = core._charsetService
+    /** Text is shown as it is printed: also after the shift that `cat` of a program leaves behind, as nobody designates a set for it. */
+    get isAscii() {
+      const { charset, glevel, _charsets } = core._charsetService
+      return charset === undefined && (glevel === 0 || _charsets[0] === undefined)
+    },
+    /** Tab stops are those of a new terminal. */
+    get hasPlainTabs() {
       // A narrower terminal keeps the tab stops beyond its last column, where they do nothing.
       const tabs = Object.keys(core._bufferService.buffer.tabs)
         .map(Number)
         .filter((at) => at < terminal.cols)
-      const hasTabs =
-        tabs.length === Math.ceil(terminal.cols / TAB_COLUMNS) && tabs.every((at) => at % TAB_COLUMNS === 0)
-      return charset === undefined && glevel === 0 && hasTabs
+      return tabs.length === Math.ceil(terminal.cols / TAB_COLUMNS) && tabs.every((at) => at % TAB_COLUMNS === 0)
     },
     /** Valid UTF-8. Never throws. */
     parse(bytes: Uint8Array) {

@@ -335,7 +335,7 @@ export class ConsoleApp implements PageContext, Disposable {
     this.sessionLog = new SessionLog((host) => {
       const screen = this.views.screen(host)
       if (screen === undefined) return undefined
-      const { columns, rows, modes, pen, isOrdinary } = screen
+      const { columns, rows, modes, pen, isOrdinary, hasPlainTabs } = screen
       const { themeName } = this.state
       const backdrop = themeName === 'none' ? undefined : themeName
       return {
@@ -348,6 +348,7 @@ export class ConsoleApp implements PageContext, Disposable {
           backdrop,
           size: { ...screen.printPlace, rows },
           isOrdinary,
+          hasPlainTabs,
         },
         isEditing: modes.isBracketedPaste,
         isFullScreen: modes.isAlternateScreen,

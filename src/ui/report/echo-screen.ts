@@ -16,8 +16,10 @@ export type Look = {
   readonly backdrop: Backdrop
   /** Of the terminal, and where its cursor is, from 0; `column` is that of the terminal's width where the next character wraps. */
   readonly size?: { readonly rows: number; readonly row: number; readonly column: number }
-  /** Modes, tab stops, character sets and margins are those of a new terminal. */
+  /** Modes, character sets and margins are those of a new terminal. */
   readonly isOrdinary?: boolean
+  /** So are tab stops; else it is not known where a tabulator goes. */
+  readonly hasPlainTabs?: boolean
 }
 
 export const PLAIN_LOOK: Look = { seen: '', pen: PLAIN_PEN, savedPen: PLAIN_PEN, backdrop: undefined }
@@ -119,8 +121,8 @@ export class EchoScreen {
 
   /** As it is now. */
   get look(): Look {
-    const { seen, pen, savedPen, backdrop } = this.#look
-    const look = { seen, pen, savedPen, backdrop, isOrdinary: !this.#isStrange }
+    const { size: _, ...now } = this.#look
+    const look = { ...now, isOrdinary: !this.#isStrange }
     if (!this.#isColumnSure || !this.#isRowSure) return look
     return { ...look, size: { rows: this.#height, row: this.#y - this.#top, column: this.#x } }
   }
@@ -216,7 +218,8 @@ export class EchoScreen {
     } else if (token === '\r') this.#toColumn(0)
     else if (token === '\b') this.#move(-1)
     else if (token === '\t') {
-      if (this.#x < this.#columns) this.#move(TAB_COLUMNS - (this.#x % TAB_COLUMNS))
+      if (this.#look.hasPlainTabs === false) this.#lose()
+      else if (this.#x < this.#columns) this.#move(TAB_COLUMNS - (this.#x % TAB_COLUMNS))
     } else if (token === '\v' || token === '\f') this.#lose()
     else if (token === '\x0e') this.#beStrange()
   }

@@ -263,14 +263,26 @@ describe('resizing a screen', () => {
     ] as const
     for (const [columns, rows] of sizes) {
       harness.screen.resize(columns, rows)
-      expect(harness.screen.isOrdinary).toBe(true)
+      expect(harness.screen.hasPlainTabs).toBe(true)
       expect(harness.feed('\r\x1b[K\tx').screen.textBeforeCursor().indexOf('x')).toBe(Math.min(8, columns - 1))
     }
     harness.feed('\r\x1b[3C\x1bH')
     for (const [columns, rows] of sizes) {
       harness.screen.resize(columns, rows)
-      expect(harness.screen.isOrdinary).toBe(false)
+      expect(harness.screen.hasPlainTabs).toBe(false)
     }
+  })
+
+  it.each([
+    ['\x0e', true],
+    ['\x1b)0', true],
+    ['\x1b)0\x0e', false],
+    ['\x1b(0', false],
+    // The shift back would bring it.
+    ['\x1b(0\x0e', false],
+    ['\x1b(0\x0e\x0f\x1b(B', true],
+  ])('knows whether it shows text as it is printed after %j', (printed, isOrdinary) => {
+    expect(openScreen().feed(printed).screen.isOrdinary).toBe(isOrdinary)
   })
 
   it('rewraps lines', () => {

@@ -62,18 +62,25 @@ const outputWithSizes = fc
     ),
   )
 
+/** What programs before the line have left behind. */
+const earlier = fc.array(
+  fc.constantFrom('\x0e', '\x0f', '\x1b(0', '\x1b)0', '\x1b(B', '\x1b[4C\x1bH', '\x1b[3g', '\x1b[4h'),
+  { maxLength: 3 },
+)
+
 it('never takes for text what the emulator does not show, also after its size has changed', () => {
   const place = { row: fc.integer({ min: 0, max: ROWS - 1 }), column: fc.integer({ min: 0, max: COLUMNS - 1 }) }
   fc.assert(
-    fc.property(outputWithSizes, place.row, place.column, (pieces, row, column) => {
-      const size = { rows: ROWS, row, column }
-      const echo = new EchoScreen(COLUMNS, ' '.repeat(column), {
-        ...{ seen: '', pen: PLAIN_PEN, savedPen: PLAIN_PEN, backdrop: 'dark', size },
-      })
+    fc.property(outputWithSizes, place.row, place.column, earlier, (pieces, row, column, before) => {
       using emulated = createScreen({
         ...{ columns: COLUMNS, rows: ROWS, historyLines: 1000, handlers: { onReply: () => undefined } },
       })
-      emulated.parse(Buffer.from(`\x1b[${row + 1};${column + 1}H`))
+      emulated.parse(Buffer.from(`${before.join('')}\x1b[${row + 1};${column + 1}H`))
+      const { isOrdinary, hasPlainTabs } = emulated
+      const size = { rows: ROWS, row, column }
+      const echo = new EchoScreen(COLUMNS, ' '.repeat(column), {
+        ...{ seen: '', pen: PLAIN_PEN, savedPen: PLAIN_PEN, backdrop: 'dark', size, isOrdinary, hasPlainTabs },
+      })
       const losesHistory = pieces.some((piece) => piece === '\x1b[3J' || piece === '\x1b[?1049h')
       for (const piece of pieces) {
         if (typeof piece !== 'string') {
@@ -96,16 +103,21 @@ it('never takes for text what the emulator does not show, also after its size ha
       numRuns: randomRuns(2000),
       examples: [
         // The same size, with the cursor behind the last column.
-        [['\r', 'aaa', 'aaaaaaaea', { columns: COLUMNS, rows: ROWS }, '語'], 0, 0],
+        [['\r', 'aaa', 'aaaaaaaea', { columns: COLUMNS, rows: ROWS }, '語'], 0, 0, []],
         // A sequence that is not modelled has moved the cursor to the last column, where a wide character wraps.
-        [[{ columns: 7, rows: 1 }, '\x1b[I', '語', '\x1b[G', 'a', { columns: 2, rows: 1 }, 'a'], 0, 0],
+        [[{ columns: 7, rows: 1 }, '\x1b[I', '語', '\x1b[G', 'a', { columns: 2, rows: 1 }, 'a'], 0, 0, []],
         // After a flag, whose width is not known, the row may wrap, or be longer than what is known of it.
-        [['\x1b[11G', 'aaa', 'aaaaa', '語', '\x1b[B', '🇩🇪', 'aaa', '\x1b[3f', '語'], 1, 0],
-        [['🇩🇪', 'a', 'a', '\x1b[G', '語', { columns: 3, rows: 1 }, '語'], 0, 0],
+        [['\x1b[11G', 'aaa', 'aaaaa', '語', '\x1b[B', '🇩🇪', 'aaa', '\x1b[3f', '語'], 1, 0, []],
+        [['🇩🇪', 'a', 'a', '\x1b[G', '語', { columns: 3, rows: 1 }, '語'], 0, 0, []],
         // The alternate screen gets another size.
-        [[{ columns: 12, rows: 2 }, '語', '\x1b[?1049h', 'a', '\x1b[F', { columns: 2, rows: 4 }, 'a', 'aaaaag'], 1, 10],
+        [
+          [{ columns: 12, rows: 2 }, '語', '\x1b[?1049h', 'a', '\x1b[F', { columns: 2, rows: 4 }, 'a', 'aaaaag'],
+          1,
+          10,
+          [],
+        ],
         // A flag that may stand in the row below.
-        [['🇩🇪', '\x1b[`', '語', '\x1b[A', 'a'], 0, 11],
+        [['🇩🇪', '\x1b[`', '語', '\x1b[A', 'a'], 0, 11, []],
         // A line feed to a row that is no longer known, and continues the one above.
         [
           [
@@ -114,11 +126,12 @@ it('never takes for text what the emulator does not show, also after its size ha
           ],
           2,
           9,
+          [],
         ],
         // Erases nothing.
-        [['a', '\x1b[`', '語', '\x1b[5J', '語', { columns: 5, rows: 1 }, 'h'], 0, 5],
+        [['a', '\x1b[`', '語', '\x1b[5J', '語', { columns: 5, rows: 1 }, 'h'], 0, 5, []],
         // A line below the cursor wraps.
-        [['aa', '\x1b[12A', '\r\n', 'a', { columns: 13, rows: 4 }, 'e'], 2, 11],
+        [['aa', '\x1b[12A', '\r\n', 'a', { columns: 13, rows: 4 }, 'e'], 2, 11, []],
       ],
     },
   )
