@@ -13,6 +13,7 @@ import { accountName } from '../../base/account.ts'
 import { getOrMake } from '../../base/collections.ts'
 import { fileReason, MusterError, messageOf } from '../../base/errors.ts'
 import { foreignFile, makeOwnDirectories, notOwn } from '../../base/foreign-place.ts'
+import { printable } from '../../base/printable.ts'
 import { isRunning } from '../../base/processes.ts'
 import { watchDirectory } from '../../base/watch-directory.ts'
 import { type BrokenRow, brokenRow, DAMAGED_HINT, damaged, damagedFile, damagedRow, type RowName } from './damage.ts'
@@ -373,8 +374,15 @@ function requireOwnFile(path: string): void {
   } catch {
     // It exists, or SQLite reports why it cannot be made.
   }
-  const files = [path, `${path}-wal`, `${path}-shm`].map((file) => [file, 0o600] as const)
-  for (const [file, mode] of [[dirname(path), 0o700] as const, ...files]) {
+  const files = [path, logOf(path), `${path}-shm`]
+  // Before modes are changed: afterwards nobody would see that another user could have written them.
+  for (const file of files) {
+    const reason = existsSync(file) ? foreignFile(file) : undefined
+    const shown = printable(file)
+    if (reason !== undefined)
+      throw notOwn(`the queue ${shown}`, reason, `check its owner; if you trust what is in it: chmod go-w ${shown}`)
+  }
+  for (const [file, mode] of [[dirname(path), 0o700] as const, ...files.map((each) => [each, 0o600] as const)]) {
     try {
       const facts = lstatSync(file)
       // A link may lead to files that are meant for others.
@@ -383,8 +391,6 @@ function requireOwnFile(path: string): void {
       // Not there, or another user's.
     }
   }
-  const reason = existsSync(path) ? foreignFile(path) : undefined
-  if (reason !== undefined) throw notOwn(`the queue ${path}`, reason, 'check its owner and mode')
 }
 
 /** Calls back when another program may have written to the queue: perhaps too often, or never. */

@@ -146,13 +146,26 @@ describe('the queue on disk', () => {
       store.submit(submission(), 0)
       expect(modes()).toEqual(['700', '600', '600', '600'])
       chmodSync(kept, 0o755)
-      for (const file of files) chmodSync(file, 0o666)
+      for (const file of files) chmodSync(file, 0o644)
       using other = open('jobs/queue.db')
       expect(other.get(1)?.user).toBe('ann')
       expect(modes()).toEqual(['700', '600', '600', '600'])
     } finally {
       process.umask(umask)
     }
+  })
+
+  test.each(['queue.db', 'queue.db-wal', 'queue.db-shm'])('refuses %s that other users could have written', (name) => {
+    const file = join(directory, 'jobs', name)
+    using store = open('jobs/queue.db')
+    store.submit(submission(), 0)
+    chmodSync(join(directory, 'jobs'), 0o755)
+    chmodSync(file, 0o666)
+    expect(() => open('jobs/queue.db')).toThrow(`${file} is not used: it can be changed by every user of this machine`)
+    expect(statSync(file).mode & 0o777).toBe(0o666)
+    chmodSync(file, 0o644)
+    using other = open('jobs/queue.db')
+    expect(other.get(1)?.user).toBe('ann')
   })
 
   test('lists waiting jobs by priority, then by age', () => {
