@@ -10,7 +10,7 @@ import { type ProgramEnd, runProgram } from '../../base/run-program.ts'
 import { clip } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { closeOnce, type DialogFactory, type DialogLine, isCancelKey } from '../dialogs/dialog.ts'
-import { TYPED_AHEAD } from '../dialogs/prompt-dialog.ts'
+import { typedAhead } from '../dialogs/prompt-dialog.ts'
 import { type HostState, liveReceivers } from '../state/console-state.ts'
 import type { Addressees, ConsoleApp } from './console-app.ts'
 
@@ -38,15 +38,20 @@ const scriptDialog =
     let outputs: readonly Output[] | undefined
     let isTypedAhead = false
     let isDone = false
+    let how: string | undefined
     const close = (): void => {
       stop.abort()
       closing()
     }
     const insert = (found: readonly Output[]): void => {
       isDone = true
-      if (isTypedAhead) onChange()
-      else close()
+      if (!isTypedAhead) close()
+      const before = app.state.notice
       insertOutputs(app, addressees.now(), found)
+      const { notice } = app.state
+      // Over what the console itself says of a text that did not reach every host.
+      if (notice !== undefined && notice !== before) how = `${notice.text[0]?.toUpperCase()}${notice.text.slice(1)}.`
+      if (isTypedAhead) onChange()
     }
     const known = hosts.flatMap((host) => app.state.hosts.get(host) ?? [])
     const run = async (): Promise<void> => {
@@ -62,7 +67,7 @@ const scriptDialog =
     })
     return {
       view({ rows }) {
-        if (isDone) return { id, title: name, lines: TYPED_AHEAD, keys: [['Enter', 'close']] }
+        if (isDone) return { id, title: name, lines: typedAhead(how), keys: [['Enter', 'close']] }
         if (outputs === undefined) {
           const lines: readonly DialogLine[] = [{ text: `Its program runs for ${foldHostSet(hosts)} …`, tone: 'muted' }]
           return { id, title: name, lines, keys: [['Esc', 'cancel']] }

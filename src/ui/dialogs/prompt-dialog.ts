@@ -111,7 +111,7 @@ export const promptDialog =
     return {
       view() {
         const { text } = editor
-        if (isDone) return { id, title, lines: TYPED_AHEAD, keys: [['Enter', 'close']] }
+        if (isDone) return { id, title, lines: typedAhead(), keys: [['Enter', 'close']] }
         const checked: PromptCheck = text.trim() === '' ? {} : check(text)
         const shown = error ?? editor.refusal ?? checked.error
         const waiting: readonly DialogLine[] = [{ text: 'working …', tone: 'muted' }]
@@ -140,8 +140,9 @@ export const promptDialog =
   }
 
 /** Keys were typed before it was done: the rest of that line must not run in the shells behind it. */
-export const TYPED_AHEAD: readonly DialogLine[] = [
-  { text: 'Done. What you typed meanwhile reached no host.', tone: 'warning' },
+/** `how`: what became of the work, in a sentence. */
+export const typedAhead = (how = 'Done.'): readonly DialogLine[] => [
+  { text: `${how} What you typed meanwhile reached no host.`, tone: 'warning' },
 ]
 
 export type ListItem = {

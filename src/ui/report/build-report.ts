@@ -527,7 +527,9 @@ function rendered(
   const note = [
     ...(isSilent ? ['[the host did not answer]'] : []),
     ...(isElsewhere ? ['[typed ahead: its output, if any, is with a line before it]'] : []),
-    ...(entersFullScreen(head) ? ['[a full-screen program ran here]'] : []),
+    ...(entersFullScreen(head)
+      ? [endsInFullScreen(bytes) === true ? KEEPS_SCREEN : '[a full-screen program ran here]']
+      : []),
   ]
   return {
     command: hide(command).slice(0, MOST_COLUMNS),
@@ -540,6 +542,10 @@ function rendered(
         : outcomeOf(part, bytes),
   }
 }
+
+/** Also after it was killed, or its connection was lost: a shell at whose prompt lines are typed then is not told from it. */
+const KEEPS_SCREEN =
+  '[a full-screen program has the screen here, and what was typed since is not recorded; if it was killed, reset gives the screen back]'
 
 /** What was printed, without what full-screen programs drew: that is as much as their windows have room for, and no output. */
 function printedBy(part: HostPart): Pick<HostPart, 'head' | 'tail' | 'droppedBytes'> {

@@ -98,8 +98,12 @@ it('shows several lines before they are typed', async () => {
 it('says for which hosts its program failed and why, which then get no rest of the line', async () => {
   const harness = harnessWith('[ $MUSTER_HOST != m2 ] || { echo "no such rank" >&2; exit 3; }; echo yes', false)
   harness.type(`${LEADER}mslow\r`)
+  harness.type('ls\r')
   await until(() => harness.got('m1') !== '')
-  expect(harness.console.state.notice?.text).toBe('sent to 2 of 3, not to m2: sh failed (exit 3): no such rank')
+  const missed = 'ent to 2 of 3, not to m2: sh failed (exit 3): no such rank'
+  expect(view(harness)?.lines[0]?.text).toBe(`S${missed}. What you typed meanwhile reached no host.`)
+  harness.type('\r')
+  expect(harness.console.state.notice?.text).toBe(`s${missed}`)
   harness.type(' && rm x\r')
   expect(got(harness)).toEqual(['yes && rm x\r', '', 'yes && rm x\r'])
 })

@@ -633,6 +633,21 @@ it('has completed lines as the host shows them, and no screens of full-screen pr
   expect(markdown).not.toMatch(/SCREEN OF VI|secret text/)
 })
 
+it('says that nothing is recorded where a killed program has left its screen behind', async () => {
+  const { prompts, report, type, print } = harness()
+  await prompts()
+  type('htop\r')
+  for (const host of ['m1', 'm2', 'm3'])
+    await print(host, `htop\r\n\x1b[?2004l\x1b[?1049h\x1b[HBARS\x1b[9;1HKilled\r\n\x1b[?2004h${host}# `)
+  type('hostname\r')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, `hostname\r\n\x1b[?2004l${host}\r\n\x1b[?2004h${host}# `)
+  const { markdown } = await report()
+  expect(titlesOf(markdown)).toEqual(['` htop `'])
+  expect(markdown).toContain(
+    '[a full-screen program has the screen here, and what was typed since is not recorded; if it was killed, reset gives the screen back]',
+  )
+})
+
 it.each([
   ['many rows', 'row\r\n'.repeat(900)],
   ['much output', `${'x'.repeat(100)}\r\n`.repeat(900)],
