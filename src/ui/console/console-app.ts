@@ -779,8 +779,8 @@ export class ConsoleApp implements PageContext, Disposable {
   }
 
   addHosts(endpoints: readonly Endpoint[]): void {
-    const { fresh, taken } = newHosts(endpoints, this.state.hosts, commandLabel(this.state, 'close-host'))
     const declared = new Set(this.ports.declaredHosts())
+    const { fresh, taken } = newHosts(endpoints, this.state.hosts, declared, commandLabel(this.state, 'close-host'))
     const allReceive = this.state.receivers.size === this.state.hosts.size
     for (const endpoint of fresh) this.ports.fleet.add(endpoint)
     const names = fresh.map(({ host }) => host)

@@ -191,6 +191,28 @@ describe('hosts.yaml read again', () => {
     expect(console.state.mode).toMatchObject({ dialog: { input: { placeholder: 'm9' } } })
   })
 
+  it('opens a host under its new name only after the old one is closed: what is typed would run twice', () => {
+    const { console } = createConsoleHarness({ hosts: ['m1', 'm2'], prompts: { declaredHosts: () => ['m1', 'm9'] } })
+    const declared = (second: string, address: string) => ({
+      ...{ hosts: ['m1', second], groups: new Map(), sections: [] },
+      entries: new Map([[second, { name: second, address, hops: [] }]]),
+    })
+    const [first, renamed] = [declared('m2', '10.9.0.2'), declared('m9', '10.9.0.2')]
+    expect(takeDeclared(console, 'a.yaml', first, renamed)).toBe(
+      'a.yaml: m2 is called m9 now: connect again with Ctrl-] x, then Ctrl-] + and the new name',
+    )
+    console.addHosts([endpointOf('m9', 2)])
+    expect(console.state.notice?.text).toBe('m2 is open, and is m9 now: close it first (Ctrl-] x)')
+    console.removeHosts(['m2'])
+    console.addHosts([endpointOf('m9', 2)])
+    expect([...console.state.hosts.keys()]).toEqual(['m1', 'm9'])
+    // Another machine.
+    const { console: other } = createConsoleHarness({ hosts: ['m1', 'm2'] })
+    expect(takeDeclared(other, 'a.yaml', first, declared('m9', '10.9.0.3'))).toBe(
+      'a.yaml: m9 is new: Ctrl-] + connects; m2 was removed, and stays open',
+    )
+  })
+
   it('offers new hosts, takes its groups, and closes nothing', () => {
     const { console, type } = createConsoleHarness({ hosts: ['m1', 'm2'] })
     const groups = new Map([['fast', ['m1']]])
