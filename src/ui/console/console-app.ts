@@ -780,7 +780,9 @@ export class ConsoleApp implements PageContext, Disposable {
 
   addHosts(endpoints: readonly Endpoint[]): void {
     const declared = new Set(this.ports.declaredHosts())
-    const { fresh, taken } = newHosts(endpoints, this.state.hosts, declared, commandLabel(this.state, 'close-host'))
+    const known = { declared, changed: this.declaredBefore }
+    const close = commandLabel(this.state, 'close-host')
+    const { fresh, taken, doubles } = newHosts(endpoints, this.state.hosts, known, close)
     const allReceive = this.state.receivers.size === this.state.hosts.size
     for (const endpoint of fresh) this.ports.fleet.add(endpoint)
     const names = fresh.map(({ host }) => host)
@@ -791,15 +793,20 @@ export class ConsoleApp implements PageContext, Disposable {
         hosts: this.#inPlaces(
           new Map([...state.hosts, ...fresh.map((added) => [added.host, hostStateOf(added)] as const)]),
         ),
-        // A new host receives only if every other host does, so that none joins unseen.
-        receivers: allReceive ? new Set([...state.receivers, ...names]) : state.receivers,
+        // A new host receives only if every other host does, so that none joins unseen, and no machine gets everything twice.
+        receivers: allReceive
+          ? new Set([...state.receivers, ...names.filter((host) => !doubles.has(host))])
+          : state.receivers,
         focus: names[0] ?? state.focus,
       }))
       this.ports.fleet.connect(names)
     }
     const who = names.length === 1 ? names[0] : `${names.length} hosts`
     const added = names.length === 0 ? [] : [`added ${who}${allReceive ? '' : ' but not as a receiver'}`]
-    this.notice([...added, ...taken].join('; '))
+    const twice = [...doubles].map(
+      ([host, open]) => `${host} is the same login as ${open}, and ${allReceive ? 'therefore ' : ''}no receiver`,
+    )
+    this.notice([...added, ...twice, ...taken].join('; '))
   }
 
   /** Hosts that come back get their old place; new ones come last. */

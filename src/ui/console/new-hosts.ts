@@ -8,23 +8,39 @@ import { type HostPlace, placeOf } from './fleet-reducer.ts'
 
 type Open = ReadonlyMap<string, HostState>
 
-/** `taken`: why the others are not added. `close`: how a host is closed. */
-export function newHosts(endpoints: readonly Endpoint[], open: Open, declared: ReadonlySet<string>, close: string) {
+/** `declared`: by hosts.yaml now; `changed`: open ones of which it says something else than what they were connected with. */
+type Declared = { readonly declared: ReadonlySet<string>; readonly changed: { has(host: string): boolean } }
+
+/**
+ * `taken`: why the others are not added. `close`: how a host is closed. `doubles`: hosts to add that were typed by hand and are the
+ * same login as an open one, which is the value.
+ */
+export function newHosts(endpoints: readonly Endpoint[], open: Open, { declared, changed }: Declared, close: string) {
   const fresh: Endpoint[] = []
   const already: string[] = []
   const others: HostState[] = []
   const twins: string[] = []
-  // What was typed into both would run twice: the file may have renamed a host that stays open.
-  const undeclared = [...open.values()].filter(({ host }) => !declared.has(host))
-  const places = new Map(undeclared.flatMap((host) => (host.address === '' ? [] : [[placeKey(host), host.host]])))
+  const doubles = new Map<string, string>()
   const logins = new Map([...open.values()].map((host) => [loginOf(host), host.host]))
+  const places = Map.groupBy(
+    [...open.values()].filter(({ address }) => address !== ''),
+    placeKey,
+  )
   for (const endpoint of endpoints) {
+    const { host } = endpoint
     const same = logins.get(loginOf(endpoint))
-    const named = open.get(endpoint.host)
-    const twin = declared.has(endpoint.host) && named === undefined ? places.get(placeKey(endpoint)) : undefined
+    const named = open.get(host)
+    // Two hosts of hosts.yaml with one address are meant, unless one of them is open as another machine than the file says now.
+    const sharing = named === undefined ? (places.get(placeKey(endpoint)) ?? []) : []
+    const twin = sharing.find((each) => !declared.has(each.host) || changed.has(each.host))?.host
     if (same !== undefined) already.push(same)
-    else if (twin !== undefined) twins.push(`${twin} is open, and is ${endpoint.host} now: close it first (${close})`)
-    else if (named === undefined) fresh.push(endpoint)
+    else if (twin !== undefined && declared.has(host))
+      twins.push(`${host} is the same login as ${twin}, which is open: close that first (${close})`)
+    else if (named === undefined) {
+      fresh.push(endpoint)
+      const double = declared.has(host) ? undefined : sharing[0]?.host
+      if (double !== undefined) doubles.set(host, double)
+    }
     // It is not yet known how to reach it.
     else if (named.user === '') already.push(named.host)
     else others.push(named)
@@ -34,7 +50,7 @@ export function newHosts(endpoints: readonly Endpoint[], open: Open, declared: R
     ...twins,
     ...(others.length === 0 ? [] : [`${openElsewhere(others)} first (${close})`]),
   ]
-  return { fresh, taken }
+  return { fresh, taken, doubles }
 }
 
 /** Equal for two names of the same login: `127.0.0.1` and `root@127.0.0.1:2201`. Two hosts of hosts.yaml are never equal. */

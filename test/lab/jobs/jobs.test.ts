@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { PROGRAM } from '../../support/console-options.ts'
 import { honestJob } from '../../support/honest-job.ts'
 import { requirement } from '../../support/requirements.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
 import { hostsFileOf, type LabQueue, labQueue } from './lab-queue.ts'
 
@@ -67,11 +68,18 @@ describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
   })
 
   it('prints what an earlier attempt said, wherever it ran', async () => {
-    const command = 'echo attempt $MUSTER_ATTEMPT of bundle $RANK; exit 3'
+    // Whichever bundle fails first, the other one has spoken.
+    const fail = 'until [ -e spoken ]; do sleep 0.1; done; exit 3'
+    const command = `echo attempt $MUSTER_ATTEMPT of bundle $RANK; [ $MUSTER_ATTEMPT = 2 ] || { ${fail}; }`
     const id = await submit('--retries', '1', '--bundles', '2', '--strategy', 'STRICT_SPREAD', '--', command)
     const { ended } = work()
-    await ended
     const logs = async (...args: readonly string[]) => await job('logs', id, ...args)
+    await waitUntil(async () => {
+      const { stdout } = await logs('--all')
+      return [0, 1].every((rank) => stdout.includes(`attempt 1 of bundle ${rank}`))
+    }, 'both bundles to speak')
+    await onHosts('touch spoken')
+    await ended
     expect(await logs()).toMatchObject({ code: 0, stdout: 'attempt 2 of bundle 0\n' })
     expect(await logs('--attempt', '2')).toMatchObject({ code: 0, stdout: 'attempt 2 of bundle 0\n' })
     expect(await logs('--attempt', '1')).toMatchObject({
@@ -86,7 +94,7 @@ describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
       stderr: expect.stringMatching(/^muster: --all and --attempt cannot be used together$/m),
     })
     // A job that had this number in a queue of which an older copy was put back.
-    await onHosts(`cd .local/state/muster/jobs && for d in *-${id}-1-?-*; do mv $d \${d%-*}-a; done`)
+    await onHosts(`cd .local/state/muster/jobs && for d in *-${id}-1-?-*; do mv $d \${d%-*}-a; done; rm ~/spoken`)
     expect(await logs('--attempt', '1')).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/^muster: no host has output of attempt 1 of job \d+$/m),

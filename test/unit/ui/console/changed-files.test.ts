@@ -202,10 +202,22 @@ describe('hosts.yaml read again', () => {
       'a.yaml: m2 is called m9 now: connect again with Ctrl-] x, then Ctrl-] + and the new name',
     )
     console.addHosts([endpointOf('m9', 2)])
-    expect(console.state.notice?.text).toBe('m2 is open, and is m9 now: close it first (Ctrl-] x)')
+    expect(console.state.notice?.text).toBe('m9 is the same login as m2, which is open: close that first (Ctrl-] x)')
     console.removeHosts(['m2'])
     console.addHosts([endpointOf('m9', 2)])
     expect([...console.state.hosts.keys()]).toEqual(['m1', 'm9'])
+    // Names that move on.
+    const moved = createConsoleHarness({ hosts: ['m1', 'm2'], prompts: { declaredHosts: () => ['m2', 'm8'] } }).console
+    const entryOf = (name: string, number: number) => [name, { name, address: `10.9.0.${number}`, hops: [] }] as const
+    const all = (...entries: readonly (readonly [string, object])[]) => ({
+      ...{ hosts: entries.map(([name]) => name), groups: new Map(), sections: [], entries: new Map(entries) },
+    })
+    takeDeclared(moved, 'a.yaml', all(entryOf('m1', 1), entryOf('m2', 2)), all(entryOf('m8', 2), entryOf('m2', 1)))
+    moved.addHosts([endpointOf('m8', 2)])
+    expect(moved.state.notice?.text).toBe('m8 is the same login as m2, which is open: close that first (Ctrl-] x)')
+    moved.removeHosts(['m2'])
+    moved.addHosts([endpointOf('m2', 1)])
+    expect(moved.state.notice?.text).toBe('m2 is the same login as m1, which is open: close that first (Ctrl-] x)')
     // Another machine.
     const { console: other } = createConsoleHarness({ hosts: ['m1', 'm2'] })
     expect(takeDeclared(other, 'a.yaml', first, declared('m9', '10.9.0.3'))).toBe(

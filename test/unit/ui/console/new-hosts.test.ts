@@ -39,7 +39,18 @@ describe('adding a host whose name is taken', () => {
   })
 
   it('opens two hosts of hosts.yaml with the same address', () => {
-    expect(afterAdding(endpointOf('h4', { address: '127.0.0.1', port: 2201 }))[0]).toEqual(['h3', 'h4'])
+    const { console } = createConsoleHarness({ hosts: [], prompts: { declaredHosts: () => ['h3', 'h4'] } })
+    for (const host of ['h3', 'h4']) console.addHosts([endpointOf(host, { address: '127.0.0.1', port: 2201 })])
+    expect([[...console.state.receivers], console.state.notice?.text]).toEqual([['h3', 'h4'], 'added h4'])
+  })
+
+  it('opens a second shell of the same login by hand, but not as a receiver: the machine would get everything twice', () => {
+    const { console } = createConsoleHarness({ hosts: [], prompts: { declaredHosts: () => ['h3'] } })
+    for (const host of ['h3', 'root@h3.lab']) console.addHosts([endpointOf(host, { address: '127.0.0.1' })])
+    expect([[...console.state.receivers], console.state.notice?.text]).toEqual([
+      ['h3'],
+      'added root@h3.lab; root@h3.lab is the same login as h3, and therefore no receiver',
+    ])
   })
 })
 
