@@ -5,6 +5,7 @@
 import type { Fleet, FleetEvent } from '../../ssh/create-fleet.ts'
 import type { Feeder } from '../../terminal/feeder.ts'
 import { createScreen, type Screen } from '../../terminal/headless-screen.ts'
+import { firstFrame } from './first-frame.ts'
 
 export interface Recorder extends Disposable {
   output(bytes: Uint8Array): void
@@ -24,6 +25,9 @@ export type HostViewsOptions = {
 
 /** `screen`: undefined until the host has something to show, because making hundreds takes longer than drawing their frames. */
 type View = { screen: Screen | undefined; size: { columns: number; rows: number } }
+
+/** Leaves the screen of a full-screen program, resets modes and clears, for what is played before. */
+const NEW_TERMINAL = Buffer.from('\x18\x1b[?1049l\x1b[!p\x1b[2J\x1b[H')
 
 /** A screen before its pane has a size. */
 const FIRST_SIZE = { columns: 80, rows: 24 }
@@ -103,14 +107,27 @@ export class HostViews implements Disposable {
     return this.#views.get(host)?.size ?? FIRST_SIZE
   }
 
+  /** It begins with what the pane shows now. */
   record(host: string, recorder: Recorder): void {
     this.stopRecording(host)
     this.#recorders.set(host, recorder)
+    const { screen } = this.#views.get(host) ?? {}
+    if (screen !== undefined) recorder.output(firstFrame(screen))
   }
 
   stopRecording(host: string): void {
     this.#recorders.get(host)?.[Symbol.dispose]()
     this.#recorders.delete(host)
+  }
+
+  #restart(host: string): void {
+    const screen = this.screen(host)
+    if (screen === undefined) return
+    screen.restart(this.#options.newShellText(host))
+    const recorder = this.#recorders.get(host)
+    if (recorder === undefined) return
+    recorder.output(NEW_TERMINAL)
+    recorder.output(firstFrame(screen))
   }
 
   #handleEvent(event: FleetEvent): void {
@@ -127,7 +144,7 @@ export class HostViews implements Disposable {
       case 'shell':
         this.#needScreen(event.host)
         // A new shell starts with the modes of a fresh terminal; the old output stays readable.
-        if (event.state.kind === 'opening') this.screen(event.host)?.restart(this.#options.newShellText(event.host))
+        if (event.state.kind === 'opening') this.#restart(event.host)
         return this.#options.onChange(event.host)
       default:
     }

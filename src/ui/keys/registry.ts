@@ -147,7 +147,7 @@ export const actionSpecs = [
       'record',
       'v',
       'record',
-      'Record the output of the receivers, one file per host (asciicast v2); the same key stops. What you type is never recorded.',
+      'Record what the receivers show and print from now on, one file per host (asciicast v2); the same key stops. What you type is never recorded.',
       needsReceiver,
     ],
   ]),

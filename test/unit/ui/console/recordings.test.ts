@@ -1,9 +1,10 @@
 /** Where recordings of the console go. */
-import fs, { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import fs, { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createScreen } from '../../../../src/terminal/headless-screen.ts'
 import { createRecordingDirectory } from '../../../../src/ui/console/recording.ts'
 import { createConsoleHarness } from './console-harness.ts'
 
@@ -36,6 +37,35 @@ it('a recording that cannot be written stops on all hosts, and the Log says why'
   const text = 'recording of m[1-2] stopped: no space left on the device'
   expect(console.state.notice?.text).toBe(text)
   expect(console.state.log.filter((entry) => entry.text.includes('stopped'))).toMatchObject([{ text, tone: 'error' }])
+})
+
+it('plays what the pane shows: from its first frame, and after a new shell', async () => {
+  const given = { hosts: ['m1'], environment: { XDG_STATE_HOME: state } }
+  const { console, type, print, fleet } = createConsoleHarness(given)
+  const played = () => {
+    const all = join(state, 'muster', 'recordings')
+    const path = join(all, readdirSync(all).toSorted().at(-1) ?? '', 'm1.cast')
+    const [header = '', ...lines] = readFileSync(path, 'utf8').trim().split('\n')
+    const { width, height } = JSON.parse(header)
+    const handlers = { onReply: () => undefined }
+    using screen = createScreen({ columns: width, rows: height, historyLines: 0, handlers })
+    for (const line of lines) screen.parse(Buffer.from(JSON.parse(line)[2]))
+    return [screen.visibleText(), screen.modes.isAlternateScreen, screen.printPlace, lines[0]]
+  }
+  const shown = () => {
+    const screen = console.views.screen('m1')
+    return [screen?.visibleText(), screen?.modes.isAlternateScreen, screen?.printPlace]
+  }
+  await print('m1', '\x1b[?1049h\x1b[2;3H\x1b[1;31mvim 漢字\x1b[m\x1b[4;1H~\x1b[5;4H')
+  type('\x1dv')
+  await print('m1', 'typed')
+  type('\x1dv')
+  expect(played()).toEqual([...shown(), expect.stringContaining('[0;1;31mvim')])
+  type('\x1dv')
+  fleet.renewShell('m1')
+  type('\x1dv')
+  expect(played()).toEqual([...shown(), expect.anything()])
+  expect(shown()[1]).toBe(false)
 })
 
 it('ends on a host whose pane is closed, which the dialog says first', () => {
