@@ -15,8 +15,10 @@ export type RankStream = {
 export type RankClaim = { readonly rank: number; readonly host: string }
 
 export type FoldedLine = {
-  /** As the lowest of these ranks wrote it; their numbers may differ. */
+  /** As the lowest of these ranks wrote it. */
   readonly text: string
+  /** Another rank wrote other numbers in it. */
+  readonly varies: boolean
   /** Ascending; without those that several hosts claim. */
   readonly ranks: readonly number[]
   /** Of ranks that several hosts claim: where this line is from. */
@@ -25,7 +27,14 @@ export type FoldedLine = {
   readonly isOdd: boolean
 }
 
-type Node = { text: string; lowest: number; readonly ranks: number[]; claims?: RankClaim[]; next: Node | undefined }
+type Node = {
+  text: string
+  varies: boolean
+  lowest: number
+  readonly ranks: number[]
+  claims?: RankClaim[]
+  next: Node | undefined
+}
 /** All lines of one form; `count`: how many of them the rank that is read now has said. */
 type Form = { readonly nodes: Node[]; stream: number; count: number }
 
@@ -39,7 +48,7 @@ const NUMBER = /-?(?:0x[\da-fA-F]+|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)/g
 /** The n-th line of a form (numbers apart) is the same line on all ranks. Takes time in proportion to the number of lines. */
 export function foldLines(streams: readonly RankStream[]): readonly FoldedLine[] {
   const forms = new Map<string, Form>()
-  const head: Node = { text: '', lowest: 0, ranks: [], next: undefined }
+  const head: Node = { text: '', varies: false, lowest: 0, ranks: [], next: undefined }
   // Streams of one rank have lost their order among each other: it is taken from ranks that have one stream.
   const parts = Map.groupBy(streams, ({ rank, claimedBy }) => (claimedBy === undefined ? rank : `${rank} ${claimedBy}`))
   const ordered = [...parts.values()].toSorted((one, other) => one.length - other.length)
@@ -53,13 +62,16 @@ export function foldLines(streams: readonly RankStream[]): readonly FoldedLine[]
         const form = formOf(forms, line.replace(NUMBER, '#'), index)
         const known = form.nodes[form.count]
         form.count += 1
-        const node = known ?? { text: line, lowest: order, ranks: [], next: before.next }
+        const node = known ?? { text: line, varies: false, lowest: order, ranks: [], next: before.next }
         if (known === undefined) {
           before.next = node
           form.nodes.push(node)
-        } else if (order < node.lowest) {
-          node.lowest = order
-          node.text = line
+        } else {
+          node.varies ||= line !== node.text
+          if (order < node.lowest) {
+            node.lowest = order
+            node.text = line
+          }
         }
         if (claimedBy === undefined) node.ranks.push(rank)
         else {
@@ -72,10 +84,10 @@ export function foldLines(streams: readonly RankStream[]): readonly FoldedLine[]
   const folded: FoldedLine[] = []
   for (let node = head.next; node !== undefined; node = node.next) {
     const ranks = node.ranks.sort((one, other) => one - other)
-    const { text, claims = NONE } = node
+    const { text, varies, claims = NONE } = node
     const isOfFirst = claims.length === 0 && ranks.length === 1 && ranks[0] === 0
     const isOdd = ranks.length === 0 || ((ranks.length + claims.length) * 2 <= parts.size && !isOfFirst)
-    folded.push({ text, ranks, claims, isOdd })
+    folded.push({ text, varies, ranks, claims, isOdd })
   }
   return folded
 }

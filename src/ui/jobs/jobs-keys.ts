@@ -129,7 +129,13 @@ export const jobsKeys = keyTable<ConsoleState>()(
   ['ranks-of-member', 'e', 'ranks', 'Selected job of an array, if it is a gang: show its ranks.', opensRanksOfMember],
   ['from-ranks', 'Esc q', 'back', 'Ranks: back to the log of all ranks, then to the list.', inRanks],
   ['rank-log', 'Enter', 'its log', 'Ranks: show the log of the selected rank only, or of all ranks again.', inRanks],
-  ['odd', 'o', 'odd lines', 'Ranks: show only log lines that not all ranks wrote, or all lines again.', inRanks],
+  [
+    'odd',
+    'o',
+    'odd lines',
+    'Ranks: show only log lines that at most half of the ranks wrote, or all lines again. After ~, ranks wrote other numbers.',
+    inRanks,
+  ],
   [
     'stack',
     's',

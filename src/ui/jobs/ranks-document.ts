@@ -494,20 +494,27 @@ export function belowDocument(picture: RankPicture, view: RanksView, columns: nu
   const all = foldedLines(tails)
   const odd = all.filter(({ isOdd }) => isOdd)
   const lines = view.below === 'log' ? all : odd
-  const setOf = (line: FoldedLine) => (line.ranks.length === count ? 'all' : clip(formatRanksOf(line), MOST_SET))
-  const width = Math.max(3, ...lines.map((line) => textWidth(setOf(line))))
+  const setOf = (line: FoldedLine) =>
+    `${line.ranks.length === count ? 'all' : clip(formatRanksOf(line), MOST_SET)}${line.varies ? '~' : ''}`
+  const width = Math.max(4, ...lines.map((line) => textWidth(setOf(line))))
   const few = all.length === 0 ? '' : `, ${odd.length} of ${all.length} lines differ`
+  const numbers = lines.some(({ varies }) => varies) ? ', ~ in numbers' : ''
   const title =
     view.below === 'log'
-      ? `log of ${count} ranks${few}${all.length === 0 ? '' : deletedText(picture)}`
-      : `lines that not all ranks wrote: ${odd.length} of ${all.length}`
+      ? `log of ${count} ranks${few}${numbers}${all.length === 0 ? '' : deletedText(picture)}`
+      : `lines of at most half of the ranks: ${odd.length} of ${all.length}${numbers}`
   const document: RowDocument = {
     head: [],
     length: Math.max(1, lines.length),
     row(index) {
       const line = lines[index]
       if (line === undefined)
-        return [{ text: all.length === 0 ? ` ${noneText(picture)}` : ' all ranks wrote the same', style: muted }]
+        return [
+          {
+            text: all.length === 0 ? ` ${noneText(picture)}` : ' every line is from more than half of the ranks',
+            style: muted,
+          },
+        ]
       const style = line.isOdd ? boldStyle(theme.warning) : muted
       return [
         { text: `${line.isOdd ? '▸' : ' '}${padEnd(setOf(line), width)}  `, style },

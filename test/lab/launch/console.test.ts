@@ -70,7 +70,7 @@ describe.skipIf(!canRun)('the ranks of a launched job in the console', { timeout
     await console.expectScreen(/four · mpi · 4 ranks on 2 hosts · attempt 1 · running \d+:\d\d/, READ)
     await console.expectScreen(/m1 +▸0 ● 40 +1 ● 41[\s\S]*m2 +2 ● 42 +3 ● 43/, READ)
     await console.expectScreen(/log of 4 ranks, 1 of 3 lines differ/, READ)
-    await console.expectScreen(/all {2}begin[\s\S]*▸3 {4}loader restarted/, READ)
+    await console.expectScreen(/all +begin[\s\S]*▸3 +loader restarted/, READ)
     await console.key('Down', 'Right', 'Enter')
     await console.expectScreen(/log of rank 3 on m2[\s\S]*begin[\s\S]*loader restarted[\s\S]*step 43\/100/, READ)
     await console.key('s')

@@ -102,7 +102,8 @@ it('finds the odd line among eight ranks of ten thousand', () => {
   const folded = foldLines(streams)
   expect(folded).toHaveLength(10_001)
   expect(folded.filter(({ isOdd }) => isOdd)).toEqual([
-    { claims: [], text: 'ECC error on GPU 1', ranks: [5], isOdd: true },
+    { claims: [], text: 'ECC error on GPU 1', varies: false, ranks: [5], isOdd: true },
   ])
   expect(folded.findIndex(({ isOdd }) => isOdd)).toBe(7000)
+  expect(folded[0]?.varies).toBe(true)
 })
