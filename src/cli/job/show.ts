@@ -37,6 +37,7 @@ import { jsonLine } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
 import { withJob } from './arguments.ts'
 import { addressesOf, type OpenQueue, readQueueOnce } from './open-queue.ts'
+import { otherQueuesWords } from './other-queues.ts'
 import { serviceState } from './service/service.ts'
 import { whyWaiting } from './why-waiting.ts'
 
@@ -97,6 +98,7 @@ Examples:
     const scheduler = driver === undefined ? `no scheduler running${more}` : `scheduler: ${printable(driver)}`
     context.stdout.write(`${rows.length === 0 ? '' : '\n'}${counts.join(', ') || 'no jobs'}; ${scheduler}\n`)
     if (fewer !== undefined) context.stdout.write(`${fewer}\n`)
+    for (const words of otherQueuesWords(queue.inventory, context)) context.stdout.write(`${words}\n`)
     for (const words of silentPlaces(jobs, down)) context.stdout.write(`${printable(words)}\n`)
     if (damage !== undefined) throw damage
     return EXIT.ok

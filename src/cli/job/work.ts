@@ -29,6 +29,7 @@ import { driverHost, watchDeclared } from './declared-hosts.ts'
 import { driverEngines, hostStorage, openEngines, sharedHostsWords } from './engines.ts'
 import { connectHosts } from './hosts.ts'
 import { linkSpeedsOf, type OpenQueue, openQueue } from './open-queue.ts'
+import { otherQueuesWords } from './other-queues.ts'
 import type { WorkOptions } from './service/install.ts'
 
 export const verb: VerbCode = {
@@ -85,7 +86,8 @@ async function workQueue(options: WorkOptions, context: CliContext): Promise<num
     else reported.set(id, word)
     return true
   }
-  for (const words of sharedHostsWords(inventory)) notice(context, `muster: ${words}\n`)
+  for (const words of [...sharedHostsWords(inventory), ...otherQueuesWords(inventory, context)])
+    notice(context, `muster: ${words}\n`)
   const notifier = new Notifier(options, context)
   const onEvent = (event: DriverEvent) => {
     if (event.kind === 'job') {

@@ -48,6 +48,28 @@ function change(sql: string): void {
 
 const openStore = () => new JobStore(FILE())
 
+test('list and work name jobs that still run in the queue of the name that the cluster had before', async () => {
+  await job(['submit', '--', 'true'])
+  {
+    using store = openStore()
+    const lease = store.lease.take('test', 1000, 60_000)
+    applyEvent(store, 1, { kind: 'placed', places: [{ host: 'old', address: 'here', devices: [] }] }, 1000, lease)
+  }
+  const words =
+    'here: 1 job runs there in the queue of the cluster lab, which is not this one. If hosts.yaml gave that cluster another name, take the name back until they have ended: cluster: lab'
+  expect((await job(['list'])).output).not.toContain(words)
+  writeFileSync(
+    join(directory, 'hosts.yaml'),
+    'cluster: prod\nhosts: { here: { transport: local }, there: { transport: local } }\n',
+  )
+  const listed = await job(['list'])
+  expect([listed.exitCode, listed.output]).toEqual([0, `no jobs; no scheduler running\n${words}\n`])
+  expect((await job(['work', '--until-empty'])).messages).toContain(`muster: ${words}\n`)
+  // Another cluster.
+  writeFileSync(join(directory, 'hosts.yaml'), 'cluster: prod\nhosts: { there: { transport: local } }\n')
+  expect((await job(['list'])).output).toBe('no jobs; no scheduler running\n')
+})
+
 describe('a damaged queue', () => {
   test('list shows the other jobs and names the damaged one; show and work say the same', async () => {
     for (let count = 0; count < 3; count += 1) await job(['submit', '--', 'true'])
