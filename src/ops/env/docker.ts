@@ -50,8 +50,18 @@ said=$(dock version --format '{{.Server.Version}}' 2>&1) || {
     { echo "trouble $(printf '%s' "$said" | tail -n 1 | head -c 300)"; return; }
 }
 echo "server $said"
-said=$(dock image inspect --format ${shellQuote(IMAGE)} ${shellQuote(image)}) && echo "image $said"
-said=$(dock container inspect --format ${shellQuote(CONTAINER)} ${shellQuote(container)}) && echo "container $said"
+# Absent is only what the daemon says is absent: another container of this name could be the user's.
+ask() {
+  said=$(dock "$1" inspect --format "$2" "$3") && { echo "$1 $said"; return 0; }
+  why=$(dock "$1" inspect --format "$2" "$3" 2>&1 > /dev/null)
+  status=$?
+  ! overdue $status || why='it does not answer'
+  [ $status != 0 ] || why='it has failed once'
+  case $why in *[Nn]'o such '* | *'not known'*) return 0;; esac
+  echo "trouble docker $1 inspect: $(printf '%s' "$why" | tail -n 1 | head -c 300)"
+  return 1
+}
+ask image ${shellQuote(IMAGE)} ${shellQuote(image)} && ask container ${shellQuote(CONTAINER)} ${shellQuote(container)}
 :`,
     parse(text) {
       const said = new Map(text.split('\n').map((line) => [line.split(' ', 1)[0], line.slice(line.indexOf(' ') + 1)]))
@@ -265,6 +275,12 @@ export type Container = {
   readonly mark: string
 }
 
+/** Stops and removes the container "$p", if Muster made it; fails if another one has the name. */
+export const CONTAINER_REMOVE = `${DOCK}case $(dock container inspect --format '{{index .Config.Labels "${CONTAINER_LABEL}"}}' "$p") in
+  '' | '<no value>') echo "$p is no container that Muster created" >&2; false;;
+  *) dock stop --time ${STOP_S} "$p" > /dev/null; dock rm --force "$p";;
+esac`
+
 /** Removes a container of another image or with other settings first. */
 export function runContainer({ name, image, restart, options, command, mark }: Container): Action {
   const words = [
@@ -274,7 +290,10 @@ export function runContainer({ name, image, restart, options, command, mark }: C
     ...command,
   ]
   return {
-    script: `${DOCK}dock stop --time ${STOP_S} ${shellQuote(name)} > /dev/null 2>&1; dock rm --force ${shellQuote(name)} > /dev/null 2>&1
+    // Fails where the name is taken.
+    script: `p=${shellQuote(name)}
+{ ${CONTAINER_REMOVE}
+} > /dev/null 2>&1
 dock ${words.map(shellQuote).join(' ')} || exit 1
 # What it replaces, as far as Muster built it.
 dock image prune --force --filter dangling=true --filter label=${SOURCE_LABEL} > /dev/null || :`,
@@ -299,8 +318,7 @@ done`,
   }
 }
 
-/** Both for the name "$p". */
-export const CONTAINER_REMOVE = `${DOCK}dock stop --time ${STOP_S} "$p" > /dev/null; dock rm --force "$p"`
+/** For the name "$p". */
 export const IMAGE_REMOVE = `${DOCK}dock image rm "$p"`
 
 export function removeContainer(name: string): Action {

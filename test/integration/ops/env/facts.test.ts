@@ -1,10 +1,10 @@
 /** The facts of env, read by a real shell out of directories as pip and conda leave them. */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { dockerFact } from '../../../../src/ops/env/docker.ts'
+import { dockerFact, runContainer } from '../../../../src/ops/env/docker.ts'
 import { type PrefixFacts, prefixFact, systemFact } from '../../../../src/ops/env/facts.ts'
 import type { Fact } from '../../../../src/ops/kernel/fact.ts'
 
@@ -26,7 +26,7 @@ function program(path: string, script: string): void {
 }
 
 function read<T>(fact: Fact<T>): T | undefined {
-  const script = `limited() { "$@"; }; overdue() { false; }; fact() {\n${fact.script}\n}; fact 2> /dev/null`
+  const script = `limited() { "$@"; }; overdue() { [ $1 = 124 ]; }; fact() {\n${fact.script}\n}; fact 2> /dev/null`
   const env = { HOME: root, PATH: `${root}/bin:/usr/bin:/bin` }
   const bytes = execFileSync('sh', ['-c', `${script}; :`], { env })
   return fact.parse(bytes.toString().trimEnd(), bytes)
@@ -117,10 +117,11 @@ describe('the system', () => {
 })
 
 describe('a daemon of Docker', () => {
+  const ABSENT = 'echo "Error response from daemon: No such $1: $5" >&2; exit 1'
   const image = (id: string, config: object) =>
     JSON.stringify({ id, layers: ['sha256:a', 'sha256:b'], architecture: 'amd64', config })
   const docker = (id: string, config: object) =>
-    program('bin/docker', `case $1 in version) echo 20.10;; image) echo '${image(id, config)}';; *) exit 1;; esac`)
+    program('bin/docker', `case $1 in version) echo 20.10;; image) echo '${image(id, config)}';; *) ${ABSENT};; esac`)
   const fact = dockerFact('lab/tool:1', 'muster')
 
   it('recognises the same image under another ID, and a different one with another command', () => {
@@ -134,8 +135,36 @@ describe('a daemon of Docker', () => {
   })
 
   it('runs, but has neither image nor container', () => {
-    program('bin/docker', 'test $1 = version && echo 20.10')
+    program('bin/docker', `case $1 in version) echo 20.10;; *) ${ABSENT};; esac`)
     expect(read(fact)).toEqual({ image: undefined })
+  })
+
+  it.each([
+    ['image', 'echo "context deadline exceeded" >&2; exit 1', 'context deadline exceeded'],
+    ['container', 'echo "context deadline exceeded" >&2; exit 1', 'context deadline exceeded'],
+    ['container', 'exit 124', 'it does not answer'],
+    // The second time it does.
+    ['container', 'test -e "$0.asked" || { touch "$0.asked"; exit 1; }', 'it has failed once'],
+  ])('does not say that there is no %s where it fails with %j: it could be the user’s', (kind, failing, why) => {
+    program('bin/docker', `case $1 in version) echo 20.10;; ${kind}) ${failing};; *) ${ABSENT};; esac`)
+    expect(read(fact)).toEqual({ trouble: `docker ${kind} inspect: ${why}`, image: undefined })
+  })
+
+  it.each([
+    ['<no value>', 'run --detach'],
+    ['', 'run --detach'],
+    ['0123', 'stop --time\nrm --force\nrun --detach'],
+  ])('loses no container with the label %j that only seemed absent', (label, calls) => {
+    const log = join(root, 'calls')
+    program(
+      'bin/docker',
+      `case $1 in version) echo 20.10;; container) echo '${label}';; image) ;; *) echo "$1 $2" >> ${log};; esac`,
+    )
+    const container = { name: 'tool', image: 'lab/tool:1', restart: 'no', options: '', command: [], mark: '4567' }
+    execFileSync('sh', ['-c', runContainer(container).script ?? ''], {
+      env: { HOME: root, PATH: `${root}/bin:/usr/bin:/bin` },
+    })
+    expect(readFileSync(log, 'utf8').trim()).toBe(calls)
   })
 
   it('does not answer', () => {
