@@ -230,6 +230,19 @@ check() {
     [ -f "$1/$fact" ] && IFS= read -r line < "$1/$fact" && printf '%s %s %.300s\\n' $fact "$1" "$line"
   done
   [ ! -f "$1/slurm-id" ] || echo "known $1"
+  # Some sites answer squeue with a copy, which may be older than the job: then nothing is known yet.
+  isqueued "$1" || [ -s "$1/end" ] || ! islisted "$1" || echo "unlisted $1"
+}
+islisted() {
+  id=
+  for fact in claim slurm-id; do [ -n "$id" ] || { [ -f "$1/$fact" ] && IFS=';' read -r id rest < "$1/$fact"; }; done
+  case $id in '' | *[!0-9]*) return 1;; esac
+  said=$(LC_ALL=C scontrol --oneliner show job "$id" 2> /dev/null 9>&-)
+  case $said in *" JobName=$1 "*) ;; *) return 1;; esac
+  for state in PENDING CONFIGURING RUNNING SUSPENDED COMPLETING; do
+    case $said in *" JobState=$state "*) return 0;; esac
+  done
+  return 1
 }
 away=
 noteaway() { case $1 in *[Uu]'nable to contact slurm controller'*) away=1;; esac; }
