@@ -46,6 +46,8 @@ export type ReportSection = {
   readonly hiddenBy: readonly string[]
   /** Hosts whose full-screen programs got it: what those drew is not recorded. */
   readonly inFullScreen: readonly string[]
+  /** Those of `hiddenBy` whose terminals an earlier program had left in a mode in which it is not known what they show. */
+  readonly inOddMode: readonly string[]
   readonly hosts: readonly string[]
   /** The largest group first. */
   readonly groups: readonly ReportGroup[]
@@ -374,6 +376,7 @@ function runSection({ atMs, command, groups }: RunEntry, hide: Hide): ReportSect
     isUnclear: false,
     hiddenBy: [],
     inFullScreen: [],
+    inOddMode: [],
     hosts,
     groups: shown,
   }
@@ -469,7 +472,9 @@ async function typedSection(
   const isUnfinished = [...parts.values()].every((part) => !part.typed.isEntered)
   const hosts = [...parts.keys()]
   const shownText = text.map(hide)
-  return { kind: 'typed', atMs, title, text: shownText, isUnfinished, isUnclear, hiddenBy, inFullScreen, hosts, groups }
+  const inOddMode = hiddenBy.filter((host) => parts.get(host)?.isInOddMode === true)
+  const notes = { isUnfinished, isUnclear, hiddenBy, inFullScreen, inOddMode }
+  return { kind: 'typed', atMs, title, text: shownText, ...notes, hosts, groups }
 }
 
 /** As they were typed, blank ones in the middle included. Hosts of one entry got the same lines. */

@@ -29,13 +29,16 @@ const allDiffer = (section: ReportSection): boolean => {
 
 /** `, different: m2, typed ahead: m3` */
 const differenceOf = (section: ReportSection): string => {
-  const { inFullScreen } = section
+  const { inFullScreen, inOddMode } = section
   const different = differing(section)
   const mixed = section.groups.flatMap(({ hosts, isMixed }) => (isMixed ? hosts : []))
   return [
     ...(allDiffer(section) ? [', all different'] : []),
     ...(different.length === 0 ? [] : [`, different: ${foldHostSet(different)}`]),
     ...(mixed.length === 0 || section.groups.length === 1 ? [] : [`, typed ahead: ${foldHostSet(mixed)}`]),
+    ...(inOddMode.length === 0
+      ? []
+      : [`, in an unusual mode that a program has left the terminal in (reset ends it): ${foldHostSet(inOddMode)}`]),
     ...(inFullScreen.length === 0 ? [] : [`, not recorded, in a full-screen program: ${foldHostSet(inFullScreen)}`]),
   ].join('')
 }

@@ -97,6 +97,8 @@ export class HostPart {
   #tailBytes = 0
   /** The last ones of those that are not kept. */
   #lastDropped: Buffer = Buffer.alloc(0)
+  /** A program had left the terminal in a mode in which it is not known what is shown. */
+  readonly isInOddMode: boolean
   #tailIsInFullScreen: boolean | undefined
   #heldBytes = 0
   #bytes = 0
@@ -110,6 +112,7 @@ export class HostPart {
     this.before = before
     this.columns = columns
     this.promptRows = promptRows
+    this.isInOddMode = look?.isOrdinary === false
     this.typed = new TypedLines(before, columns, isEditing, look, earlier, shellPrompt)
   }
 

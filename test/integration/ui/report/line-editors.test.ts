@@ -633,6 +633,20 @@ it('has completed lines as the host shows them, and no screens of full-screen pr
   expect(markdown).not.toMatch(/SCREEN OF VI|secret text/)
 })
 
+it('says why nothing is shown where a program has left the terminal in an unusual mode, and shows a shift that means nothing', async () => {
+  const { prompts, run, report } = harness()
+  await prompts()
+  await run('head -c 300 /dev/urandom', (host) => (host === 'm2' ? 'a\x1b[4h\r\n' : 'a\x0e\r\n'))
+  await run('uptime', () => 'up 3 days\r\n')
+  const { markdown } = await report()
+  expect(markdown).toContain('in an unusual mode that a program has left the terminal in (reset ends it): m2')
+  const shifted = harness()
+  await shifted.prompts()
+  await shifted.run('cat /bin/true', () => 'a\x0e\r\n')
+  await shifted.run('uptime', () => 'up 3 days\r\n')
+  expect(titlesOf((await shifted.report()).markdown)).toEqual(['` cat /bin/true `', '` uptime `'])
+})
+
 it('says that nothing is recorded where a killed program has left its screen behind', async () => {
   const { prompts, report, type, print } = harness()
   await prompts()
