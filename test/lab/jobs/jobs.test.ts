@@ -74,10 +74,11 @@ describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
     const id = await submit('--retries', '1', '--bundles', '2', '--strategy', 'STRICT_SPREAD', '--', command)
     const { ended } = work()
     const logs = async (...args: readonly string[]) => await job('logs', id, ...args)
-    await waitUntil(async () => {
-      const { stdout } = await logs('--all')
-      return [0, 1].every((rank) => stdout.includes(`attempt 1 of bundle ${rank}`))
-    }, 'both bundles to speak')
+    for (const rank of ['0', '1'])
+      await waitUntil(
+        async () => (await logs('--rank', rank)).stdout === `attempt 1 of bundle ${rank}\n`,
+        `bundle ${rank} to speak`,
+      )
     await onHosts('touch spoken')
     await ended
     expect(await logs()).toMatchObject({ code: 0, stdout: 'attempt 2 of bundle 0\n' })
