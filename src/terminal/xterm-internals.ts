@@ -107,7 +107,10 @@ export function openInternals(terminal: Terminal) {
       const { scrollTop, scrollBottom } = core._bufferService.buffer
       return scrollTop === 0 && scrollBottom === terminal.rows - 1
     },
-    /** Text is shown as it is printed: also after the shift that `cat` of a program leaves behind, as nobody designates a set for it. */
+    /**
+     * Characters are shown as they are printed. `cat` of a binary file often leaves the shift to a second character set behind; that
+     * changes nothing as long as no program has chosen such a set.
+     */
     get isAscii() {
       const { charset, glevel, _charsets } = core._charsetService
       return charset === undefined && (glevel === 0 || _charsets[0] === undefined)

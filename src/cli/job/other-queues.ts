@@ -1,30 +1,23 @@
 /** Jobs that other queues of this user run on the same hosts, such as that of a cluster before hosts.yaml gave it another name. */
 import { readdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
-import { ACTIVE_KINDS } from '../../scheduler/jobs/job.ts'
+import { activePlaces } from '../../scheduler/jobs/active-places.ts'
 import type { CliContext } from '../command-line/verb.ts'
 import { driverHost } from './declared-hosts.ts'
 import { queuePath } from './open-queue.ts'
 
 const ENDING = '.db'
 const MOST_QUEUES = 100
-const MOST_PLACES = 1000
-
-const PLACES = `
-  SELECT DISTINCT jobs.id AS id, json_extract(place.value, '$.address') AS address
-  FROM jobs, json_each(jobs.state, '$.places') AS place
-  WHERE kind IN (${ACTIVE_KINDS.map((kind) => `'${kind}'`).join()}) LIMIT ${MOST_PLACES}`
 
 /** A sentence for each queue that runs jobs at addresses of these hosts. What cannot be read is left out. */
 export function otherQueuesWords(inventory: Inventory, context: CliContext): readonly string[] {
   const own = queuePath(inventory, context)
   const names = new Map(inventory.hosts.map((host) => [driverHost(host).address, host.name]))
   return queuesBeside(own).flatMap((path) => {
-    const places = placesIn(path).flatMap(({ id, address }) => {
+    const places = activePlaces(path).flatMap(({ id, address }) => {
       const name = names.get(String(address))
       return name === undefined ? [] : [{ id, name }]
     })
@@ -45,17 +38,5 @@ function queuesBeside(own: string): readonly string[] {
   } catch {
     // There is no queue yet.
     return []
-  }
-}
-
-function placesIn(path: string) {
-  let database: DatabaseSync | undefined
-  try {
-    database = new DatabaseSync(path, { readOnly: true })
-    return database.prepare(PLACES).all()
-  } catch {
-    return []
-  } finally {
-    database?.close()
   }
 }

@@ -375,7 +375,7 @@ function requireOwnFile(path: string): void {
     // It exists, or SQLite reports why it cannot be made.
   }
   const files = [path, logOf(path), `${path}-shm`]
-  // Before modes are changed: afterwards nobody would see that another user could have written them.
+  // This is checked before the modes are changed: the new modes would hide that another user could have written the files.
   for (const file of files) {
     const reason = existsSync(file) ? foreignFile(file) : undefined
     const shown = printable(file)

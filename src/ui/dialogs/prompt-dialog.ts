@@ -139,8 +139,10 @@ export const promptDialog =
     }
   }
 
-/** Keys were typed before it was done: the rest of that line must not run in the shells behind it. */
-/** `how`: what became of the work, in a sentence. */
+/**
+ * Keys were typed before it was done: the rest of that line must not run in the shells behind it. `how`: what became of the work, in
+ * a sentence.
+ */
 export const typedAhead = (how = 'Done.'): readonly DialogLine[] => [
   { text: `${how} What you typed meanwhile reached no host.`, tone: 'warning' },
 ]
