@@ -7,21 +7,9 @@ import { basename } from 'node:path'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { pathWord } from '../kernel/files.ts'
 import type { Action } from '../kernel/operation.ts'
-import { HALF, MARK_FILE, removeParcel } from './facts.ts'
+import { FIND_TOOL, HALF, MARK_FILE, removeParcel } from './facts.ts'
 
 const MOVE_TIMEOUT_MS = 60 * 60_000
-
-/** The usual places, because they are rarely in the PATH of a login without a terminal. */
-export const FIND_TOOL = `tool=
-for name in micromamba mamba conda; do
-  for each in "$(command -v $name)" "$MAMBA_EXE" "$CONDA_EXE" ~/.local/bin/$name ~/bin/$name ~/miniforge3/bin/$name ~/mambaforge/bin/$name \\
-    ~/miniconda3/bin/$name ~/anaconda3/bin/$name /opt/conda/bin/$name /opt/miniforge3/bin/$name /opt/mambaforge/bin/$name \\
-    /opt/miniconda3/bin/$name /opt/anaconda3/bin/$name; do
-    [ "\${each##*/}" != $name ] || [ ! -x "$each" ] || { tool=$each; break 2; }
-  done
-done
-[ -n "$tool" ] || { echo 'there is no micromamba, mamba or conda' >&2; exit 1; }
-`
 
 /** Suffix of the directory for temporary files while conda and pip make a prefix. */
 const SCRATCH = '.muster-tmp'

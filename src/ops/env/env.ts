@@ -10,7 +10,16 @@ import type { FactSet } from '../kernel/fact.ts'
 import type { Operation } from '../kernel/operation.ts'
 import { isPackedPrefix } from './conda-scripts.ts'
 import { dockerFact, imageParcelFact } from './docker.ts'
-import { findPrefix, inHomeFact, parcelFact, prefixFact, prefixOf, systemFact, wheelsFact } from './facts.ts'
+import {
+  condaToolFact,
+  findPrefix,
+  inHomeFact,
+  parcelFact,
+  prefixFact,
+  prefixOf,
+  systemFact,
+  wheelsFact,
+} from './facts.ts'
 import { type EnvAreaFacts, type EnvFacts, fileTrouble } from './plan.ts'
 import { planCondaDown, planCondaUp } from './plan-conda.ts'
 import { planDockerDown, planDockerUp } from './plan-docker.ts'
@@ -39,6 +48,7 @@ function factsOf(wanted: EnvWanted, host: string): FactSet<EnvFacts> {
     inHome: inHomeFact(findPrefix(prefix), otherwise, parcel),
     parcel:
       spec.kind === 'venv' ? wheelsFact(wheelsOf({ spec }), contentOf(wanted)) : parcelFact(parcel, contentOf(wanted)),
+    ...(spec.kind === 'conda' && host === spec.from ? { condaTool: condaToolFact } : {}),
   }
 }
 

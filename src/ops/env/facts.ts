@@ -227,6 +227,26 @@ echo end`,
   }
 }
 
+export const NO_CONDA = 'there is no micromamba, mamba or conda'
+
+/** Sets $tool, or fails and says so. The usual places, because they are rarely in the PATH of a login without a terminal. */
+export const FIND_TOOL = `tool=
+for name in micromamba mamba conda; do
+  for each in "$(command -v $name)" "$MAMBA_EXE" "$CONDA_EXE" ~/.local/bin/$name ~/bin/$name ~/miniforge3/bin/$name ~/mambaforge/bin/$name \\
+    ~/miniconda3/bin/$name ~/anaconda3/bin/$name /opt/conda/bin/$name /opt/miniforge3/bin/$name /opt/mambaforge/bin/$name \\
+    /opt/miniconda3/bin/$name /opt/anaconda3/bin/$name; do
+    [ "\${each##*/}" != $name ] || [ ! -x "$each" ] || { tool=$each; break 2; }
+  done
+done
+[ -n "$tool" ] || { echo '${NO_CONDA}' >&2; exit 1; }
+`
+
+/** Whether the host can make a conda environment. */
+export const condaToolFact: Fact<boolean> = {
+  script: `(${FIND_TOOL}) 2> /dev/null && echo yes || echo no`,
+  parse: (text) => (text === 'yes' ? true : text === 'no' ? false : undefined),
+}
+
 /** Packages of an environment by the names of their files. Pure. */
 
 export type Package = {

@@ -16,7 +16,7 @@ import {
   unpackArchive,
   unpackPrefix,
 } from './conda-scripts.ts'
-import { MARK_FILE, type PrefixFacts, removeParcel } from './facts.ts'
+import { MARK_FILE, NO_CONDA, type PrefixFacts, removeParcel } from './facts.ts'
 import {
   type EnvAreaFacts,
   envId,
@@ -108,6 +108,13 @@ function inTheWay(host: string, path: string, content: PrefixFacts): Verdict | u
   return because === undefined ? undefined : blocked(host, 'in-the-way', `${path}: ${because}`, 'Move it away.')
 }
 
+/** Blocked if the host cannot make it from its file. An archive needs no conda. */
+function noTool({ spec, file }: Wanted, source: OwnFacts): Verdict | undefined {
+  if (file === undefined || isPackedPrefix(file.path) || knownValue(source.condaTool) !== false) return undefined
+  const hint = `Install micromamba on ${spec.from}, or name an archive that conda-pack made elsewhere (file).`
+  return blocked(spec.from, 'no-conda', NO_CONDA, hint)
+}
+
 function followedOperation(wanted: Wanted, source: OwnFacts): Operation {
   const { spec, file: declared, key } = wanted
   const { from: host, name, prefix } = spec
@@ -119,7 +126,7 @@ function followedOperation(wanted: Wanted, source: OwnFacts): Operation {
       const hint = `To follow it as it is, delete ${content.path}/${MARK_FILE} on ${host}. To replace it, run muster env down and create it there.`
       return blocked(host, 'of-other-host', `${content.path} was copied from another host`, hint)
     }
-    const blocker = path === undefined ? undefined : inTheWay(host, path, content)
+    const blocker = path === undefined ? undefined : (inTheWay(host, path, content) ?? noTool(wanted, source))
     if (blocker !== undefined) return blocker
     if (path !== undefined && declared?.kind === 'text') {
       const isYaml = /\.ya?ml$/i.test(declared.path)

@@ -13,6 +13,8 @@ export type EnvFacts = {
   readonly parcel: ParcelFacts
   /** What lies in the home directory and on its file system; undefined: not asked. */
   readonly inHome?: InHome
+  /** Whether it can make a conda environment; undefined: not asked. */
+  readonly condaTool?: boolean
 }
 export type OwnFacts = KnownFacts<EnvFacts>
 export type EnvAreaFacts = AreaFacts<EnvFacts>
