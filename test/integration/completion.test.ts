@@ -1,12 +1,13 @@
 /** Tab in a real bash, zsh and fish, installed as `muster completion --help` says. */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { afterEach, beforeEach, describe, it } from 'vitest'
 import { shellQuote } from '../../src/base/shell-quote.ts'
 import { ownCommand } from '../../src/cli/command-line/own-command.ts'
 import { SHELLS } from '../../src/cli/completion/shells.ts'
+import { writeProgram } from '../support/program.ts'
 import { requirement } from '../support/requirements.ts'
 import { startOnTerminal } from '../support/terminal-program.ts'
 
@@ -18,8 +19,7 @@ beforeEach(() => {
   // ownCommand() names vitest's loader here; a script hides that from the shell.
   const program = join(directory, 'bin/muster')
   mkdirSync(join(directory, 'bin'))
-  writeFileSync(program, `#!/bin/sh\nexec ${ownCommand().map(shellQuote).join(' ')} "$@"\n`)
-  chmodSync(program, 0o755)
+  writeProgram(program, `exec ${ownCommand().map(shellQuote).join(' ')} "$@"`)
   writeFileSync(join(directory, 'hosts.yaml'), 'hosts: { m8: {}, m9: {} }\ngroups: { workers: [m8, m9] }\n')
   writeFileSync(join(directory, 'notes of mine.txt'), '')
 })

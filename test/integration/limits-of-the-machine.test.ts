@@ -1,6 +1,6 @@
 /** The program as it is installed, where the machine gives it little: what the user sees of it, and how it ends. */
 import { type ExecFileException, execFile } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -8,6 +8,7 @@ import { bundle } from '../../scripts/build.ts'
 import { type EmbeddedHosts, startEmbeddedHosts } from '../../src/ssh/embedded/start-embedded-hosts.ts'
 import { spawnLocalPty } from '../../src/terminal/local-pty.ts'
 import { ROOT } from '../support/console-options.ts'
+import { writeProgram } from '../support/program.ts'
 import { findProgram, requirement } from '../support/requirements.ts'
 
 /** As on a machine with many processors, where ssh -G is asked by more shells at once. */
@@ -34,9 +35,7 @@ describe('the program on a machine with limits', () => {
       config,
       `UserKnownHostsFile ${embedded.knownHostsFile}\nMatch exec "test -n %n"\n  ServerAliveInterval 7\n`,
     )
-    writeFileSync(join(directory, 'ssh'), `#!/bin/sh\nexec ${findProgram('ssh')} -F ${config} "$@"\n`, {
-      mode: 0o755,
-    })
+    writeProgram(join(directory, 'ssh'), `exec ${findProgram('ssh')} -F ${config} "$@"`)
     for (const transport of ['ssh2', 'openssh']) {
       const hosts = embedded.hosts.map(({ name, address, port }) => `  ${name}: { address: ${address}, port: ${port} }`)
       const defaults = `defaults: { user: ${embedded.user}, identity_file: ${embedded.identityFile}, transport: ${transport} }`
@@ -169,11 +168,9 @@ describe('the program on a machine with limits', () => {
 
     it('a host key for which there is no room is not recorded in part, and no lock is left', async () => {
       const options = `-o UserKnownHostsFile=${directory}/tiny/known -o StrictHostKeyChecking=accept-new`
-      mkdirSync(join(directory, 'accepting'))
-      writeFileSync(
+      writeProgram(
         join(directory, 'accepting/ssh'),
-        `#!/bin/sh\nexec ${findProgram('ssh')} -F ${directory}/ssh_config ${options} "$@"\n`,
-        { mode: 0o755 },
+        `exec ${findProgram('ssh')} -F ${directory}/ssh_config ${options} "$@"`,
       )
       const { code, stdout, stderr } = await withRoomFor(
         4,

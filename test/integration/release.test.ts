@@ -1,12 +1,13 @@
 /** The output of `npm run dist`, installed with npm, and unpacked with its own Node. */
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeRelease, type Release } from '../../scripts/dist.ts'
 import { openConsole } from '../support/console-driver.ts'
+import { writeProgram } from '../support/program.ts'
 import { requirement } from '../support/requirements.ts'
 
 const execute = promisify(execFile)
@@ -25,8 +26,7 @@ describe('a release', () => {
 
   beforeAll(async () => {
     mkdirSync(home, { mode: 0o700 })
-    mkdirSync(strange)
-    writeFileSync(join(strange, 'node'), '#!/bin/sh\necho another Node >&2\nexit 1\n', { mode: 0o755 })
+    writeProgram(join(strange, 'node'), 'echo another Node >&2\nexit 1')
     const umask = process.umask(0o077)
     try {
       made = await makeRelease(release)

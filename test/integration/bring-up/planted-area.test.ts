@@ -1,11 +1,12 @@
 /** A new area needs a folder and a line in AREAS: hosts.yaml, the verbs and their help know nothing else of it. */
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { AREAS } from '../../../src/cli/bring-up/areas.ts'
 import type { AreaEntry } from '../../../src/ops/kernel/area-entry.ts'
 import { pbs } from '../../support/pbs-area/area.ts'
+import { writeProgram } from '../../support/program.ts'
 
 // The line. The verbs are made from the list when they are loaded.
 ;(AREAS as AreaEntry[]).push(pbs)
@@ -33,8 +34,7 @@ function declare(section: string): void {
 /** `pbsstat` on the hosts, which prints these lines. */
 function answer(...lines: readonly string[]): void {
   const pbsstat = join(directory, 'pbsstat')
-  writeFileSync(pbsstat, `#!/bin/sh\ncat << 'END'\n${lines.join('\n')}\nEND\n`)
-  chmodSync(pbsstat, 0o755)
+  writeProgram(pbsstat, `cat << 'END'\n${lines.join('\n')}\nEND`)
 }
 
 describe('a planted area', () => {

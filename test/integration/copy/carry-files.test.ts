@@ -24,6 +24,7 @@ import {
 import { createHostKeyVerifier } from '../../../src/ssh/known-hosts/verifier.ts'
 import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
+import { writeProgram } from '../../support/program.ts'
 import { nobody } from '../../support/ssh-context.ts'
 
 const BIG_BYTES = 5 * 1024 * 1024
@@ -124,13 +125,7 @@ describe('from a host that lies', () => {
     writeFileSync(join(own, 'id_ed25519'), 'private')
     programs = join(embedded.directory, 'bin', embedded.hosts[0]!.name)
     // A link that it is asked for is listed as a link, and not as what it leads to.
-    writeFileSync(
-      join(programs, 'readlink'),
-      '#!/bin/sh\n[ "$1" != -f ] || { echo "$2"; exit; }\nexec /usr/bin/readlink "$@"\n',
-      {
-        mode: 0o755,
-      },
-    )
+    writeProgram(join(programs, 'readlink'), '[ "$1" != -f ] || { echo "$2"; exit; }\nexec /usr/bin/readlink "$@"')
     symlinkSync(own, join(homes[0]!, 'to-directory'))
     symlinkSync(join(own, 'id_ed25519'), join(homes[0]!, 'to-file'))
     mkdirSync(join(homes[0]!, 'links'))

@@ -49,6 +49,7 @@ import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
 import type { Transport } from '../../../src/ssh/transport.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 import { endpointOf } from '../../support/endpoint.ts'
+import { writeProgram } from '../../support/program.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
 import { nobody } from '../../support/ssh-context.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -625,9 +626,7 @@ describe('copying to hosts', () => {
     const programs = join(directory, 'programs')
     mkdirSync(programs)
     const stat = execFileSync('sh', ['-c', 'command -v stat'], { encoding: 'utf8' }).trim()
-    writeFileSync(join(programs, 'stat'), `#!/bin/sh\n${stat} "$@" | sed 's/^\\(81[0-9a-f]*\\):4:/\\1:${size}:/'\n`, {
-      mode: 0o755,
-    })
+    writeProgram(join(programs, 'stat'), `${stat} "$@" | sed 's/^\\(81[0-9a-f]*\\):4:/\\1:${size}:/'`)
     const out = join(directory, 'out')
     const { events, result } = await fetch([local], [source], out, { transport: withPrograms(programs) })
     expect(result('here')).toMatchObject({ outcome: 'failed', copied: 0, failed: 1, sentBytes: 0 })
@@ -701,7 +700,7 @@ describe('copying to hosts', () => {
     mkdirSync(programs)
     const find = execFileSync('sh', ['-c', 'command -v find'], { encoding: 'utf8' }).trim()
     // Every path is looked at twice.
-    writeFileSync(join(programs, 'find'), `#!/bin/sh\np=$1; shift\nexec ${find} "$p" "$p" "$@"\n`, { mode: 0o755 })
+    writeProgram(join(programs, 'find'), `p=$1; shift\nexec ${find} "$p" "$p" "$@"`)
     const { result } = await fetch([local], [source], join(directory, 'out'), { transport: withPrograms(programs) })
     const reason = expect.stringMatching(/^\S+\/x is listed twice/)
     expect(result('here')).toMatchObject({ outcome: 'failed', reason })
@@ -717,8 +716,7 @@ describe('copying to hosts', () => {
     ['complaints', 'exec yes "find: broken: Input/output error" >&2'],
   ])('ends a listing with endless %s, on the host too, and stores no more of it than a fetch takes', async (_, program) => {
     const programs = join(directory, 'programs')
-    mkdirSync(programs)
-    writeFileSync(join(programs, 'find'), `#!/bin/sh\necho $$ >>"$0.pids"\n${program}\n`, { mode: 0o755 })
+    writeProgram(join(programs, 'find'), `echo $$ >>"$0.pids"\n${program}`)
     const { events } = await fetch([local], [source], join(directory, 'out'), { transport: withPrograms(programs) })
     const reason = 'too many files to list, fetch parts of it'
     expect(events).toContainEqual(expect.objectContaining({ action: 'failed', path: source, reason }))
@@ -736,7 +734,7 @@ describe('copying to hosts', () => {
         `yes "find: x: Input/output error" | head -n ${complaints} >&2`,
         `yes n | head -n ${names} | tr '\\n' '\\0'; printf '\\0\\0'`,
       ]
-      writeFileSync(join(programs, 'find'), `#!/bin/sh\n${lines.join('\n')}\n`, { mode: 0o755 })
+      writeProgram(join(programs, 'find'), lines.join('\n'))
     }
     const failed = async () => {
       const { events } = await fetch([local], [source], join(directory, 'out'), { transport: withPrograms(programs) })
@@ -876,9 +874,7 @@ describe('copying to hosts', () => {
     mkdirSync(programs)
     const head = execFileSync('sh', ['-c', 'command -v head'], { encoding: 'utf8' }).trim()
     // As if the system had killed it for memory.
-    writeFileSync(join(programs, 'head'), `#!/bin/sh\n[ "$2" -lt 1000 ] && exec ${head} "$@"\nkill -9 $$\n`, {
-      mode: 0o755,
-    })
+    writeProgram(join(programs, 'head'), `[ "$2" -lt 1000 ] && exec ${head} "$@"\nkill -9 $$`)
     const { result } = await copy([local], [join(source, 'x')], () => join(directory, 'target'), {
       transport: withPrograms(programs),
     })

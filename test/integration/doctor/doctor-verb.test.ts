@@ -1,6 +1,6 @@
 /** The verb on this machine without SSH, and on an address where nothing answers: events, lines, exit codes. */
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +8,7 @@ import { PassThrough, Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
 import { freePort } from '../../support/openssh-server.ts'
+import { writeProgram } from '../../support/program.ts'
 
 let directory = ''
 beforeEach(async () => {
@@ -61,8 +62,7 @@ describe('muster doctor', () => {
   })
 
   it('lets nothing of a host act on the terminal with --json', async () => {
-    mkdirSync(join(directory, 'bin'))
-    writeFileSync(join(directory, 'bin/uname'), '#!/bin/sh\nprintf "\\302\\2331A\\342\\200\\256\\n"\n', { mode: 0o755 })
+    writeProgram(join(directory, 'bin/uname'), 'printf "\\302\\2331A\\342\\200\\256\\n"')
     const { output } = await doctor(['here', '--json'], undefined, join(directory, 'bin'))
     expect(output).toContain('\\\\x9b1A\\\\u202e')
     expect(output).not.toMatch(/[\u0080-\u009f\u202e]/)
@@ -71,8 +71,7 @@ describe('muster doctor', () => {
   describe('on a host with one GPU, by its nvidia-smi', () => {
     const H200 = 'GPU 0: NVIDIA H200 (UUID: GPU-6cddd06f-8784-75c0-bba2-de77592df22f)'
     const gpusOf = async (resources: string, program: string, target = 'here') => {
-      mkdirSync(join(directory, 'bin'))
-      writeFileSync(join(directory, 'bin/nvidia-smi'), `#!/bin/sh\n${program}\n`, { mode: 0o755 })
+      writeProgram(join(directory, 'bin/nvidia-smi'), program)
       writeFileSync(join(directory, 'hosts.yaml'), `hosts: { here: { transport: local${resources} } }\n`)
       const { output } = await doctor([target, '--json'], undefined, join(directory, 'bin'))
       const events = output

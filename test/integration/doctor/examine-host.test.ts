@@ -1,5 +1,5 @@
 /** The examination over a real sshd on loopback: start-up files, clocks, channels, and what is left behind. */
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -11,6 +11,7 @@ import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
 import type { Transport } from '../../../src/ssh/transport.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 import { type OpenSshServer, startOpenSshServer } from '../../support/openssh-server.ts'
+import { writeProgram } from '../../support/program.ts'
 import { requirement } from '../../support/requirements.ts'
 import { watchedContext } from '../../support/ssh-context.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -48,8 +49,7 @@ describe.skipIf(!requirement('sshd', 'bash') || !hasBashOfLinux())('the examinat
     const directory = join(server.directory, 'bin')
     mkdirSync(directory)
     for (const [name, script] of Object.entries(programs)) {
-      writeFileSync(join(directory, name), `#!/bin/sh\n${script}\n`)
-      chmodSync(join(directory, name), 0o755)
+      writeProgram(join(directory, name), script)
     }
     // Its home is the server's directory, and bash reads this for commands of sshd.
     writeFileSync(join(server.directory, '.bashrc'), `PATH=${directory}:$PATH\n`)

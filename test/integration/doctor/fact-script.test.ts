@@ -1,12 +1,13 @@
 /** The fact script in every POSIX shell that is installed here, alone and with programs that are missing or hang. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { factScript, parseFacts } from '../../../src/ops/doctor/fact-script.ts'
 import { endMark } from '../../../src/ops/kernel/fact.ts'
+import { writeProgram } from '../../support/program.ts'
 import { findProgram, requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -27,8 +28,7 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true, force: true }))
 
 function fakeProgram(name: string, script: string): void {
-  writeFileSync(join(directory, name), `#!/bin/sh\n${script}\n`)
-  chmodSync(join(directory, name), 0o755)
+  writeProgram(join(directory, name), script)
 }
 
 function spawnScript([name = '', ...args]: readonly string[], path: string, script = factScript('mark', 20)) {

@@ -12,6 +12,7 @@ import { enginePicture } from '../../../src/ui/packing/engine-picture.ts'
 import { hostileHosts, resultOf } from '../../support/hostile-host/hostile-hosts.ts'
 import { type Choice, mutate } from '../../support/hostile-host/mutate.ts'
 import { expectNoDefect, expectPrintable, playMutations } from '../../support/hostile-host/play.ts'
+import { writeProgram } from '../../support/program.ts'
 import { requirement } from '../../support/requirements.ts'
 
 const signal = new AbortController().signal
@@ -132,8 +133,7 @@ describe('a login host with a Slurm that is broken or overloaded', () => {
       const bin = join(directory, 'bin')
       mkdirSync(bin)
       const all = { sbatch: 'echo 1', squeue: ':', scancel: ':', scontrol: ':', ...programs }
-      for (const [name, body] of Object.entries(all))
-        writeFileSync(join(bin, name), `#!/bin/sh\n${body}\n`, { mode: 0o755 })
+      for (const [name, body] of Object.entries(all)) writeProgram(join(bin, name), body)
       const hosts = hostileHosts((_, script, { stdin = '' }) => {
         const { status, stdout, stderr } = spawnSync('/bin/sh', ['-c', script], { input: stdin, cwd: directory })
         return {

@@ -25,6 +25,7 @@ import { watchStore } from '../../../src/scheduler/jobs/queue-file.ts'
 import { hostsToForget, JobStore, type Submission } from '../../../src/scheduler/jobs/store.ts'
 import { applyEvent } from '../../support/apply-event.ts'
 import { bundleKeyOf } from '../../support/bundle-key.ts'
+import { writeProgram } from '../../support/program.ts'
 import { requirement } from '../../support/requirements.ts'
 import { testSpec } from '../../support/test-job.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -601,7 +602,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     // Nobody can set the time of a rename back, so `find` says that it was long ago.
     mkdirSync(join(directory, 'bin'))
     const find = 'case "$*" in *-cmin*) echo "$1";; *) PATH=/usr/bin:/bin; exec find "$@";; esac'
-    writeFileSync(join(directory, 'bin', 'find'), `#!/bin/sh\n${find}\n`, { mode: 0o755 })
+    writeProgram(join(directory, 'bin', 'find'), find)
     expect(await cleaned()).toEqual([0])
   })
 
@@ -619,9 +620,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     utimesSync(path, 0, 0)
     mkdirSync(join(directory, 'bin'))
     const slow = `[ "$1" != -rf ] || { : >"$OUT/rm"; while [ -d "$OUT" ] && [ ! -e "$OUT/go" ]; do sleep 0.05; done; }`
-    writeFileSync(join(directory, 'bin', 'rm'), `#!/bin/sh\n${slow}\nPATH=/usr/bin:/bin; exec rm "$@"\n`, {
-      mode: 0o755,
-    })
+    writeProgram(join(directory, 'bin', 'rm'), `${slow}\nPATH=/usr/bin:/bin; exec rm "$@"`)
     const first = submit(spec('while [ ! -e "$OUT/rm" ]; do sleep 0.05; done', onA))
     const next = submit(spec('true', onA), { after: first })
     const troubles: (string | undefined)[] = []

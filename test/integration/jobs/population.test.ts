@@ -27,6 +27,7 @@ import { continueStudy, stopStudy } from '../../../src/scheduler/jobs/study-chan
 import { ancestorsOf } from '../../../src/scheduler/study/descent.ts'
 import { pointKey } from '../../../src/scheduler/study/space.ts'
 import type { PbtSpec, Study, Trial } from '../../../src/scheduler/study/study.ts'
+import { writeProgram } from '../../support/program.ts'
 import { QueueWorld, worldSpec } from '../../support/queue-world.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
 
@@ -200,7 +201,7 @@ describe('the checkpoint of a member', () => {
     mkdirSync(join(directory, 'bin'))
     const file = join(base(), 'member-0/state')
     const script = `PATH=/usr/bin:/bin; cp "$@"; c=$?; [ "$(wc -c <${file})" -gt ${times} ] || printf x >>${file}; exit $c`
-    writeFileSync(join(directory, 'bin/cp'), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+    writeProgram(join(directory, 'bin/cp'), script)
   }
   const snapshot = async () => await runShell('m1', formatSnapshot(place, 0, '.copy-1-ab'))
 

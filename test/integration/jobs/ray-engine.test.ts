@@ -17,6 +17,7 @@ import type { Job, JobSpec } from '../../../src/scheduler/jobs/job.ts'
 import { JobStore } from '../../../src/scheduler/jobs/store.ts'
 import { applyEvent } from '../../support/apply-event.ts'
 import { bundleKeyOf } from '../../support/bundle-key.ts'
+import { writeProgram } from '../../support/program.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -59,7 +60,7 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
     directory = mkdtempSync(join(tmpdir(), 'muster-ray-jobs-'))
     mkdirSync(join(directory, 'bin'))
     writeFileSync(join(directory, 'bin', 'ray'), '', { mode: 0o755 })
-    writeFileSync(join(directory, 'bin', 'python'), '#!/bin/sh\nexec python3 "$@"\n', { mode: 0o755 })
+    writeProgram(join(directory, 'bin', 'python'), 'exec python3 "$@"')
     store = new JobStore(join(directory, 'queue.db'))
     known.clear()
     placed.clear()

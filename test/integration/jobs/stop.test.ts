@@ -10,7 +10,6 @@ import {
   readFileSync,
   rmdirSync,
   rmSync,
-  writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,6 +17,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { HostClock, HostLine, type JobHosts } from '../../../src/scheduler/jobs/host-line.ts'
 import { type BundleOrder, formatPrelude, parseHostAnswer } from '../../../src/scheduler/jobs/host-program.ts'
+import { writeProgram } from '../../support/program.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -75,10 +75,9 @@ describe.skipIf(!canRun)('what a bundle started', { timeout: 120_000 }, () => {
   }
   /** As on a host that does not let its user make cgroups. */
   const withoutGroups = () =>
-    writeFileSync(
+    writeProgram(
       join(directory, 'bin', 'mkdir'),
-      `#!/bin/sh\ncase $* in */sys/fs/cgroup/*) exit 1;; esac\nPATH=${process.env.PATH}; exec mkdir "$@"\n`,
-      { mode: 0o755 },
+      `case $* in */sys/fs/cgroup/*) exit 1;; esac\nPATH=${process.env.PATH}; exec mkdir "$@"`,
     )
   const jobs = () => join(directory, '.local', 'state', 'muster', 'jobs')
   const order = async (...orders: readonly BundleOrder[]) => {

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are expansions of the shell
 /** Random lines of sh behind a launcher of hosts.yaml: it does what `sh -c LINE` does, or refuses the line. */
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
@@ -9,6 +9,7 @@ import type { LaunchedGang, LauncherRow } from '../../../src/scheduler/launch/la
 import { commandFor } from '../../../src/scheduler/launch/one-command.ts'
 import { asProgram } from '../../../src/scheduler/launch/rank.ts'
 import { rowLauncher } from '../../../src/scheduler/launch/rows.ts'
+import { writeProgram } from '../../support/program.ts'
 import { randomRuns } from '../../support/random-runs.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
 
@@ -82,8 +83,7 @@ it('a line behind a launcher does what sh does with it, or is refused', { timeou
   /** What it prints, how it ends, and the files that it leaves. */
   const run = (line: string) => {
     const place = join(directory, 'run')
-    mkdirSync(place)
-    writeFileSync(join(place, 'show'), '#!/bin/sh\ntrue >began\ncat\nprintf "<%s>" "$@"\nexit $#\n', { mode: 0o755 })
+    writeProgram(join(place, 'show'), 'true >began\ncat\nprintf "<%s>" "$@"\nexit $#')
     writeFileSync(join(place, 'in'), 'read')
     const env = { PATH: '/usr/bin:/bin', SEED: '7 8' }
     const { status, stdout, stderr } = spawnSync('sh', ['-c', line], { cwd: place, env, encoding: 'utf8' })

@@ -1,7 +1,6 @@
 /** The kernel's scripts in a real shell: facts, files, packages and services, on this machine with a home of its own. */
 import { spawnSync } from 'node:child_process'
 import {
-  chmodSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -28,6 +27,7 @@ import { HostLocks } from '../../../src/ops/kernel/lock.ts'
 import type { Action } from '../../../src/ops/kernel/operation.ts'
 import { installPackages, packagesFact, removePackages } from '../../../src/ops/kernel/packages.ts'
 import { serviceFact } from '../../../src/ops/kernel/services.ts'
+import { writeProgram } from '../../support/program.ts'
 import { findProgram } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -78,8 +78,7 @@ async function ask<T>(fact: Fact<T>): Promise<T | undefined> {
 const apply = ({ script, stdin = [] }: Action) =>
   runScript(script, Buffer.concat(stdin.map((part) => Buffer.from(part as Uint8Array))))
 const stub = (name: string, text: string) => {
-  writeFileSync(join(bin, name), `#!/bin/sh\n${text}\n`)
-  chmodSync(join(bin, name), 0o755)
+  writeProgram(join(bin, name), text)
 }
 
 describe('facts', () => {

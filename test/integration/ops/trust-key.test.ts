@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { trustFacts } from '../../../src/ops/trust/facts.ts'
+import { writeProgram } from '../../support/program.ts'
 
 let home: string
 beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), 'muster-trust-'))
-  mkdirSync(join(home, 'bin'))
-  writeFileSync(join(home, 'bin/ssh-keygen'), '#!/bin/sh\nexit 1\n', { mode: 0o755 })
+  writeProgram(join(home, 'bin/ssh-keygen'), 'exit 1')
 })
 afterEach(() => {
   chmodSync(home, 0o700)

@@ -1,12 +1,13 @@
 /** The logins by which trust is verified, by the shell itself with a stand-in for ssh. */
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { AreaFacts, HostExec } from '../../../src/ops/kernel/area.ts'
 import type { TrustFacts } from '../../../src/ops/trust/facts.ts'
 import { verifyTrust } from '../../../src/ops/trust/trust.ts'
+import { writeProgram } from '../../support/program.ts'
 
 let bin: string
 
@@ -16,8 +17,7 @@ beforeEach(() => {
 afterEach(() => rmSync(bin, { recursive: true, force: true }))
 
 const stub = (name: string, text: string) => {
-  writeFileSync(join(bin, name), `#!/bin/sh\n${text}\n`)
-  chmodSync(join(bin, name), 0o755)
+  writeProgram(join(bin, name), text)
 }
 const here: HostExec = {
   async exec(_host, script) {

@@ -19,6 +19,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { PROGRAM } from '../../support/console-options.ts'
+import { writeProgram } from '../../support/program.ts'
 import { requirement } from '../../support/requirements.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -167,7 +168,7 @@ describe.skipIf(!canRun)('killed at any moment', () => {
       // Quick unless it is for the file.
       const isForIt = `[ "\${1##*/}" = big ] || [ "$(basename "$(readlink /proc/self/fd/0)")" = big ]`
       const quick = `${isForIt} || exec /usr/bin/${program} "$@"`
-      writeFileSync(join(bin, program), `#!/bin/sh\n${quick}\n: >$HOME/began\nexec sleep 1000\n`, { mode: 0o755 })
+      writeProgram(join(bin, program), `${quick}\n: >$HOME/began\nexec sleep 1000`)
       writeFileSync(rc, `PATH=$HOME/bin:$PATH\n${before}`)
       mkdirSync(join(files, 'slow', 'm1'), { recursive: true })
       for (const path of [join(home, 'big'), join(files, 'slow', 'm1', 'big')]) {

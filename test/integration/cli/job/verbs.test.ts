@@ -20,6 +20,7 @@ import { Notifier } from '../../../../src/cli/job/work.ts'
 import { JOB_COLUMNS, type JobColumn } from '../../../../src/scheduler/jobs/job-columns.ts'
 import { JobStore } from '../../../../src/scheduler/jobs/store.ts'
 import { applyEvent } from '../../../support/apply-event.ts'
+import { writeProgram } from '../../../support/program.ts'
 import { runMuster } from '../../../support/run-muster.ts'
 
 let directory: string
@@ -291,7 +292,7 @@ describe('muster job', () => {
 
   test('submit --dry-run shows the address of ssh_config where hosts.yaml has none', async () => {
     writeFileSync(join(directory, 'hosts.yaml'), 'hosts: { m1: {}, m2: { address: 10.0.0.2 } }\n')
-    writeFileSync(join(directory, 'ssh'), '#!/bin/sh\necho hostname 10.0.0.1\n', { mode: 0o755 })
+    writeProgram(join(directory, 'ssh'), 'echo hostname 10.0.0.1')
     const words = [
       'job',
       'submit',

@@ -10,6 +10,7 @@ import { gpuComplaints } from '../../../../src/ops/doctor/findings/gpus.ts'
 import { hostFindings } from '../../../../src/ops/doctor/report.ts'
 import { limitedFunctions } from '../../../../src/ops/kernel/fact.ts'
 import { anyCharacter } from '../../../support/any-character.ts'
+import { writeProgram } from '../../../support/program.ts'
 import { NO_FACTS } from '../../../unit/ops/doctor/capture.ts'
 
 const TWO = `GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-6cddd06f-8784-75c0-bba2-de77592df22f)
@@ -37,7 +38,7 @@ describe('GPUs of a host', () => {
 
   function read(program: string): string {
     const bin = mkdtempSync(join(directory, 'bin-'))
-    writeFileSync(join(bin, 'nvidia-smi'), `#!/bin/sh\n[ "$*" = -L ] || exit 99\n${program}\n`, { mode: 0o755 })
+    writeProgram(join(bin, 'nvidia-smi'), `[ "$*" = -L ] || exit 99\n${program}`)
     const script = `exec 2> /dev/null\n${limitedFunctions()}\nread_gpus() {${gpusFact.script}}\nread_gpus; echo "ended=$?"`
     return execFileSync('sh', ['-c', script], { encoding: 'utf8', env: { PATH: `${bin}:${directory}` } })
   }

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { left } from '../../../../src/ops/env/left.ts'
 import { gatherFacts } from '../../../../src/ops/kernel/fact.ts'
 import type { OpsHosts } from '../../../../src/ops/kernel/host-port.ts'
+import { writeProgram } from '../../../support/program.ts'
 
 let home: string
 beforeEach(() => {
@@ -40,8 +41,7 @@ async function found() {
 /** `lines`: what docker prints, whatever it is asked. */
 async function foundOfDocker(lines: readonly string[]) {
   const docker = join(home, 'bin', 'docker')
-  writeFileSync(docker, `#!/bin/sh\ncat << 'END'\n${lines.join('\n')}\nEND\n`)
-  chmodSync(docker, 0o755)
+  writeProgram(docker, `cat << 'END'\n${lines.join('\n')}\nEND`)
   return (await found()).filter((item) => /container|image/.test(item))
 }
 

@@ -2,7 +2,7 @@
 
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { area as envAreaMaker } from '../../../../src/ops/env/env.ts'
@@ -11,6 +11,7 @@ import { gatherFacts } from '../../../../src/ops/kernel/fact.ts'
 import type { OpsHosts } from '../../../../src/ops/kernel/host-port.ts'
 import type { Step } from '../../../../src/ops/kernel/operation.ts'
 import { readInventory } from '../../../support/hosts-yaml.ts'
+import { writeProgram } from '../../../support/program.ts'
 
 export class OneHome implements Disposable {
   readonly home = mkdtempSync(join(tmpdir(), 'muster-env-'))
@@ -30,9 +31,7 @@ export class OneHome implements Disposable {
   }
 
   program(name: string, text: string, directory = this.bin): void {
-    mkdirSync(directory, { recursive: true })
-    writeFileSync(join(directory, name), `#!/bin/sh\n${text}\n`)
-    chmodSync(join(directory, name), 0o755)
+    writeProgram(join(directory, name), text)
   }
 
   /** What would be done, in order, or the sentences why nothing. */

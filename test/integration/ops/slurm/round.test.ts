@@ -1,10 +1,11 @@
 /** The program of a round with Slurm, run by a real shell beside programs that answer as those of Slurm do at some sites. */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { parseRound, roundProgram } from '../../../../src/ops/slurm/job-engine.ts'
+import { writeProgram } from '../../../support/program.ts'
 
 const KEY = 'abc-1-1-0'
 const SLURM = { login: 'c1', partition: 'main', coreMemoryBytes: 2 ** 30, options: [], directory: 'jobs' }
@@ -18,8 +19,7 @@ beforeEach(() => {
 afterEach(() => rmSync(home, { recursive: true }))
 
 function program(name: string, script: string): void {
-  writeFileSync(join(home, 'bin', name), `#!/bin/sh\n${script}\n`)
-  chmodSync(join(home, 'bin', name), 0o755)
+  writeProgram(join(home, 'bin', name), script)
 }
 
 function reported(): unknown {

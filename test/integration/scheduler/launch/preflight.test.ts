@@ -1,11 +1,12 @@
 /** What preflight asks a host, run by sh, and what it makes of the answers. */
 import { execFileSync, spawn } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { LaunchedBundle, LaunchedGang, Said } from '../../../../src/scheduler/launch/launcher.ts'
 import { hostFacts, preflightFindings, scriptOf, slowFacts } from '../../../../src/scheduler/launch/preflight.ts'
+import { writeProgram } from '../../../support/program.ts'
 
 const bundle = (said: Said, index = 0, gpuCount = 0): LaunchedBundle => ({
   role: 'host',
@@ -45,8 +46,7 @@ describe('a host', () => {
   const path = join(directory, 'bin')
   mkdirSync(path)
   const program = (name: string, text: string) => {
-    writeFileSync(join(path, name), `#!/bin/sh\n${text}\n`)
-    chmodSync(join(path, name), 0o755)
+    writeProgram(join(path, name), text)
   }
   const ask = (question: string) =>
     execFileSync('sh', { input: question, cwd: directory, env: { PATH: `${path}:${process.env.PATH}` } })
