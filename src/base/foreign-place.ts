@@ -25,6 +25,13 @@ export function foreignFile(path: string, uid: number | undefined = ownId()): st
   )
 }
 
+/** Why this is a link that another user chose, to wherever it leads; undefined if it is none. */
+export function foreignLink(path: string | Buffer, uid: number | undefined = ownId()): string | undefined {
+  const stats = lstatSync(path, { throwIfNoEntry: false })
+  if (uid === undefined || stats?.isSymbolicLink() !== true) return undefined
+  return foreignOwner(stats, uid, 'it is a link that')
+}
+
 /** As `foreignFile`, for a directory that exists: why another user could replace its content. */
 export function foreignDirectory(path: string, uid: number | undefined = ownId()): string | undefined {
   return uid === undefined ? undefined : foreignReason(statSync(path), uid, 'it')

@@ -4,6 +4,7 @@ import { getHeapStatistics } from 'node:v8'
 import { type Calculation, calculate, mapOf, STEP } from '../../base/calculation.ts'
 import { eachAtOnce } from '../../base/collections.ts'
 import { MusterError } from '../../base/errors.ts'
+import { foreignLink } from '../../base/foreign-place.ts'
 import { makeDirectories } from '../../base/make-directories.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { type BytePath, baseName, bytePathOf, bytesOf, joinPath, parentOf, showPath, withoutDash } from './byte-path.ts'
@@ -138,6 +139,11 @@ class HostFetch {
 
   async run(): Promise<void> {
     const { sources, directory, isDryRun, onBegin, onFile } = this.#task
+    // Anyone can tell its name before.
+    const foreign = foreignLink(bytesOf(directory))
+    if (foreign !== undefined) {
+      throw new Error(`${showPath(directory)}: ${foreign}. Remove it, or fetch into another directory.`)
+    }
     const wanted: Wanted[] = []
     for (const source of sources) for (const each of await this.#list(source)) wanted.push(each)
     await this.#refuseClashes(wanted)
@@ -237,7 +243,7 @@ class HostFetch {
   }
 
   async #makeDirectory({ target }: Wanted): Promise<void> {
-    if (this.#isLeftOut(target)) return
+    if (this.#isLeftOut(target) || this.#usable.has(target)) return
     try {
       await mkdir(bytesOf(target), 0o700)
     } catch (error) {

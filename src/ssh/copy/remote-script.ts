@@ -53,7 +53,7 @@ const FUNCTIONS = [
   `J() { s=; d=$1; shift; while :; do for n in $(proofs "$d" "$@"); do s="$s$n \${#d}$NL"; done; up "$d" || break; done; r ok "$s"; }`,
   `Q() { unprove; r ok; }`,
   // D PATH [MARK]: the kind of a destination; none for a directory that is marked as incomplete.
-  `D() { if [ -d "$1" ]; then k=directory; [ -z "$2" ] || for o in "$2".*; do mine "$o" && k=none; done; r ok $k; elif [ -e "$1" ] || [ -L "$1" ]; then r ok other; else r ok none; fi; }`,
+  `D() { if foreign "$1"; then r err "$e"; elif [ -d "$1" ]; then k=directory; [ -z "$2" ] || for o in "$2".*; do mine "$o" && k=none; done; r ok $k; elif [ -e "$1" ] || [ -L "$1" ]; then r ok other; else r ok none; fi; }`,
   // foreign PATH: a link of another account, which may lead anywhere. The user's own and root's are meant.
   `foreign() { [ -L "$1" ] && [ -z "$(find "$1" -prune '(' -user "$ME" -o -user 0 ')' 2>/dev/null)" ] && e="$1: ${FOREIGN_LINK}"; }`,
   // K PATH [REPLACES]: makes a directory, writable. With a second word, no link is followed: it is removed first. Nothing is made below a directory that was refused ($NO), which may be a link.
