@@ -270,22 +270,21 @@ describe('copying to hosts', () => {
     expect(readdirSync(target).sort()).toEqual(['a', 'b', 'c'])
   })
 
-  it.skipIf(process.getuid?.() !== 0).each([
-    '',
-    '/',
-    '/named',
-  ])('goes to no destination that is a link of another account: link%s', async (end) => {
-    mkdirSync(join(directory, 'elsewhere'))
-    symlinkSync(join(directory, 'elsewhere'), join(directory, 'planted'))
-    lchownSync(join(directory, 'planted'), 65_534, 65_534)
-    writeFileSync(join(source, 'file'), 'new')
-    const { result } = await copy([local], [join(source, 'file')], () => `${join(directory, 'planted')}${end}`)
-    expect(result('here')).toMatchObject({
-      outcome: 'failed',
-      reason: expect.stringContaining('planted: it is a link that belongs to another account'),
-    })
-    expect(readdirSync(join(directory, 'elsewhere'))).toEqual([])
-  })
+  it.skipIf(process.getuid?.() !== 0).each(['', '/', '/named'])(
+    'goes to no destination that is a link of another account: link%s',
+    async (end) => {
+      mkdirSync(join(directory, 'elsewhere'))
+      symlinkSync(join(directory, 'elsewhere'), join(directory, 'planted'))
+      lchownSync(join(directory, 'planted'), 65_534, 65_534)
+      writeFileSync(join(source, 'file'), 'new')
+      const { result } = await copy([local], [join(source, 'file')], () => `${join(directory, 'planted')}${end}`)
+      expect(result('here')).toMatchObject({
+        outcome: 'failed',
+        reason: expect.stringContaining('planted: it is a link that belongs to another account'),
+      })
+      expect(readdirSync(join(directory, 'elsewhere'))).toEqual([])
+    },
+  )
 
   it('replaces no pipe or device, and replaces a link instead of its target', async () => {
     for (const name of ['pipe', 'link', 'linked']) writeFileSync(join(source, name), 'new')
@@ -611,28 +610,28 @@ describe('copying to hosts', () => {
     expect(readdirSync(join(directory, 'mine'))).toEqual([])
   })
 
-  it.skipIf(process.getuid?.() !== 0).each([
-    '.',
-    'file',
-  ])('goes through a link in place of the directory of a host only if it is the own account’s: %s', async (name) => {
-    const out = join(directory, 'out')
-    mkdirSync(join(directory, 'elsewhere'))
-    mkdirSync(out)
-    symlinkSync(join(directory, 'elsewhere'), join(out, 'here'))
-    writeFileSync(join(source, 'file'), 'new')
-    const own = await fetch([local], [`${source}/${name}`], out)
-    expect(own.result('here')).toMatchObject({ outcome: 'ok', copied: 1 })
-    rmSync(join(directory, 'elsewhere/file'))
-    lchownSync(join(out, 'here'), 65_534, 65_534)
-    for (const isDryRun of [true, false]) {
-      const { result } = await fetch([local], [`${source}/${name}`], out, { isDryRun })
-      expect(result('here')).toMatchObject({
-        outcome: 'failed',
-        reason: expect.stringContaining('it is a link that belongs to user 65534, not to you (0). Remove it'),
-      })
-    }
-    expect(readdirSync(join(directory, 'elsewhere'))).toEqual([])
-  })
+  it.skipIf(process.getuid?.() !== 0).each(['.', 'file'])(
+    'goes through a link in place of the directory of a host only if it is the own account’s: %s',
+    async (name) => {
+      const out = join(directory, 'out')
+      mkdirSync(join(directory, 'elsewhere'))
+      mkdirSync(out)
+      symlinkSync(join(directory, 'elsewhere'), join(out, 'here'))
+      writeFileSync(join(source, 'file'), 'new')
+      const own = await fetch([local], [`${source}/${name}`], out)
+      expect(own.result('here')).toMatchObject({ outcome: 'ok', copied: 1 })
+      rmSync(join(directory, 'elsewhere/file'))
+      lchownSync(join(out, 'here'), 65_534, 65_534)
+      for (const isDryRun of [true, false]) {
+        const { result } = await fetch([local], [`${source}/${name}`], out, { isDryRun })
+        expect(result('here')).toMatchObject({
+          outcome: 'failed',
+          reason: expect.stringContaining('it is a link that belongs to user 65534, not to you (0). Remove it'),
+        })
+      }
+      expect(readdirSync(join(directory, 'elsewhere'))).toEqual([])
+    },
+  )
 
   it('resumes an interrupted fetch', async () => {
     const bytes = randomBytes(24_000_000)
