@@ -6,6 +6,7 @@ import { literalPattern } from '../../base/literal-pattern.ts'
 import { textWidth } from '../../base/text-width.ts'
 import { createScreen, type Screen } from '../../terminal/headless-screen.ts'
 import { HAS_SIGN, IS_PROMPT, SHORTEST_SECRET } from './asks-secret.ts'
+import { readingsOf } from './entered-text.ts'
 import { findEcho } from './find-echo.ts'
 import { endsInFullScreen, entersFullScreen, withoutFullScreen } from './full-screen.ts'
 import {
@@ -307,8 +308,10 @@ function passwordsOf(
 ): readonly string[] {
   return partsOf(entries).flatMap(([host, { typed }]) =>
     typed.asksSecret || !withoutEcho.includes(host)
-      ? typed.lines.flatMap(({ text, state }) =>
-          state === 'hidden' && secrets.has(text) && (typed.asksSecret || !text.includes(' ')) ? [text] : [],
+      ? typed.lines.flatMap(({ text, keys, state }) =>
+          state === 'hidden' && secrets.has(text) && (typed.asksSecret || !text.includes(' '))
+            ? [text, ...readingsOf(keys)]
+            : [],
         )
       : [],
   )
@@ -417,7 +420,7 @@ async function typedSection(
     const hasAnother = [...part.ahead, ...part.besides].some(({ lines }) =>
       lines.some(({ text }) => askers.get(text)?.some((each) => each !== host)),
     )
-    if (((hidesOutput && !hasAsked) || hasAnother) && head.length > 0) {
+    if (((hidesOutput && !hasAsked) || hasAnother || part.typed.isAnyText) && head.length > 0) {
       const isOwn = part.typed.lines.some(({ state }) => state === 'hidden')
       const note = isOwn ? HIDDEN_ON_HOST : HIDDEN_OUTPUT
       shown.push({ host, command: '', lines: [note], isMixed: false, outcome: undefined })

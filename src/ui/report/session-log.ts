@@ -3,6 +3,7 @@
 import { asksSecret, asksSomething, HAS_SIGN, IS_PROMPT, PROMPT_STATUS, SHORTEST_SECRET } from './asks-secret.ts'
 import { EchoDelays } from './echo-delays.ts'
 import type { Look } from './echo-screen.ts'
+import { readingsOf } from './entered-text.ts'
 import { endsInFullScreen, SWITCH_BYTES } from './full-screen.ts'
 import { EDITOR_STOPS, TypedLines } from './typed-line.ts'
 
@@ -388,7 +389,7 @@ export class SessionLog {
     const asked = [...this.#asked.values()].flatMap((typed) => (typed.asksSecret ? typed.hidden : []))
     const ended = [...this.#ended.values()].flatMap((keys) => keys.secrets)
     for (const host of this.#unseen.keys()) this.#findUnseen(host, undefined)
-    const unseen = [...this.#unseen.values()].flat().map(({ text }) => text)
+    const unseen = [...this.#unseen.values()].flat().flatMap(({ text, readings }) => [text, ...readings])
     return new Set([...this.#secrets, ...asked, ...ended, ...unseen].filter((text) => text !== ''))
   }
 
@@ -806,14 +807,15 @@ export class SessionLog {
   #awaitEcho(host: string, { lines, startMs }: TypedLines): void {
     const untilMs = startMs + this.#delays.patienceOf(host)
     const before = this.#paneOf(host)?.before ?? ''
-    const unseen = lines.flatMap(({ text, isEdited }, index): Unseen[] => {
+    const unseen = lines.flatMap(({ text, keys, isEdited }, index): Unseen[] => {
       if (isEdited || text.length < SHORTEST_SECRET) return []
-      if (index > 0) return [{ text, before: undefined, looks: 0, untilMs }]
-      return endsWithSome(before.trimEnd(), text) ? [] : [{ text, before, looks: 0, untilMs }]
+      const readings = readingsOf(keys).filter((each) => each.length >= SHORTEST_SECRET)
+      if (index > 0) return [{ text, readings, before: undefined, looks: 0, untilMs }]
+      return endsWithSome(before.trimEnd(), text) ? [] : [{ text, readings, before, looks: 0, untilMs }]
     })
     if (unseen.length === 0) return
     const waiting = [...(this.#unseen.get(host) ?? []), ...unseen]
-    for (const { text } of waiting.splice(0, Math.max(0, waiting.length - MOST_UNSEEN))) this.#keepSecret(text)
+    for (const each of waiting.splice(0, Math.max(0, waiting.length - MOST_UNSEEN))) this.#keepUnseen(each)
     this.#unseen.set(host, waiting)
     this.#lastUnseen.set(host, unseen.at(-1) as Unseen)
   }
@@ -833,11 +835,15 @@ export class SessionLog {
     // Output costs no more looks than an echo needs.
     const isLate = ({ looks, untilMs }: Unseen): boolean =>
       !pane.isFullScreen || looks >= MOST_LOOKS || (nowMs ?? 0) > untilMs
-    for (const { text } of hidden.filter(isLate)) this.#keepSecret(text)
+    for (const each of hidden.filter(isLate)) this.#keepUnseen(each)
     const left = hidden.filter((each) => !isLate(each))
     if (!pane.isFullScreen) this.#lastUnseen.delete(host)
     if (left.length === 0) this.#unseen.delete(host)
     else this.#unseen.set(host, left)
+  }
+
+  #keepUnseen({ text, readings }: Unseen): void {
+    for (const each of [text, ...readings]) this.#keepSecret(each)
   }
 
   #keepSecrets({ hidden }: TypedLines): void {
@@ -871,6 +877,7 @@ export class SessionLog {
 /** `before`: left of the cursor at Enter; undefined: it is a further line of a paste, and stands anywhere. */
 type Unseen = {
   readonly text: string
+  readonly readings: readonly string[]
   readonly before: string | undefined
   looks: number
   /** What shows it later is a program that has read it. */

@@ -7,6 +7,7 @@ import { asksSecret, HAS_SIGN, IS_PROMPT, PROMPT, SHORTEST_SECRET } from './asks
 import { BrokenEcho } from './broken-echo.ts'
 import { ContinuedEcho } from './continued-echo.ts'
 import { EchoScreen, type Look, PLAIN_LOOK } from './echo-screen.ts'
+import { isUnknownEdit, readingsOf } from './entered-text.ts'
 import { findEcho } from './find-echo.ts'
 import { PastedEcho } from './pasted-echo.ts'
 
@@ -26,6 +27,8 @@ type TypedLine = {
   readonly shown: string
   /** What was typed between keys that edit. */
   readonly pieces: readonly string[]
+  /** All of them, where some have edited it. */
+  readonly keys: readonly string[]
   /** How many blank lines stand before it. */
   readonly blanks: number
   readonly state: TypedState
@@ -42,6 +45,11 @@ type Line = {
   plain: string
   /** What was typed between keys that edit; the last one is being typed. */
   pieces: string[]
+  keys: string[]
+  /** Some are no characters. */
+  hasEdits: boolean
+  /** Some may have changed it in any way. */
+  isUnknown: boolean
   /** Completion, history or the like: what was typed is not what the line says. */
   isEdited: boolean
   /** Nothing but Tab has edited it. */
@@ -70,6 +78,7 @@ type Line = {
 
 const newLine = (): Line => ({
   ...{ text: '', raw: '', plain: '', pieces: [''], isEdited: false, isTabbed: false, isAsked: false },
+  ...{ keys: [], hasEdits: false, isUnknown: false },
   ...{ echoed: undefined, settled: undefined, row: 0, due: undefined, wasSeen: false },
   ...{ drawn: undefined, isInEditor: false, isInterrupted: false, isRead: false },
 })
@@ -77,6 +86,12 @@ const newLine = (): Line => ({
 function erase(line: Line, left: (text: string) => string): void {
   line.text = left(line.text)
   line.raw = left(line.raw)
+}
+
+function noteKey(line: Line, key: string): void {
+  if (line.keys.length < MOST_COLUMNS) line.keys.push(key)
+  if (key < ' ' || key === '\x7f') line.hasEdits = true
+  if (isUnknownEdit(key)) line.isUnknown = true
 }
 
 /** A paste of several rows that a line editor may draw. */
@@ -263,10 +278,19 @@ export class TypedLines {
   /** What was typed without echo, and what line editors of other hosts may make of it: after Esc, the first key is a command. */
   get hidden(): readonly string[] {
     const hidden = this.lines.filter(({ state }) => state === 'hidden')
-    const texts = hidden.flatMap(({ text, shown, pieces, isEdited }) =>
-      isEdited ? [...new Set([text, text.slice(1), shown.trim(), ...pieces])] : [text],
-    )
+    const texts = hidden.flatMap(({ text, shown, pieces, keys, isEdited }) => {
+      const known = [text, ...readingsOf(keys).filter((each) => each.length >= SHORTEST_SECRET)]
+      return [...new Set(isEdited ? [...known, text.slice(1), shown.trim(), ...pieces] : known)]
+    })
     return this.#lines.some(isShown) ? texts : [...texts, ...this.#erased]
+  }
+
+  /** What was typed without echo was edited by keys that may do anything: any text may be it. */
+  get isAnyText(): boolean {
+    return this.#lines.some(
+      (line, index) =>
+        line.isUnknown && line.text.trim().length >= SHORTEST_SECRET && this.#stateOf(line, index) === 'hidden',
+    )
   }
 
   /** The lines that hold something, as they were entered. */
@@ -282,7 +306,17 @@ export class TypedLines {
         const mayAnswer = index === 0 || this.asksSecret || isAsked
         // Shorter pieces would hide half of the report.
         const pieces = line.pieces.map((piece) => piece.trim()).filter((piece) => piece.length >= SHORTEST_SECRET)
-        lines.push({ text: text.trim(), shown, pieces, blanks, state: this.#stateOf(line, index), isEdited, mayAnswer })
+        const keys = line.hasEdits ? line.keys : []
+        lines.push({
+          text: text.trim(),
+          shown,
+          pieces,
+          keys,
+          blanks,
+          state: this.#stateOf(line, index),
+          isEdited,
+          mayAnswer,
+        })
         blanks = 0
       }
     }
@@ -324,6 +358,7 @@ export class TypedLines {
   #typeToken(token: string, nowMs: number, isPasted = false): void {
     const line = this.#lines.at(-1) as Line
     if (ERASES.has(token)) this.#noteErased(line.text)
+    if (token !== '\r' && token !== '\n') noteKey(line, token)
     if (!this.isEntered) for (const each of this.#lines) this.#judge(each)
     // Line editors print much for each key.
     if (!this.isEntered && isShown(line)) this.#examinedBytes = 0

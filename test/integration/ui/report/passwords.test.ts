@@ -118,6 +118,30 @@ it.each([
   }
 })
 
+it.each<[string, readonly string[], string]>([
+  ['a word erased with Ctrl-W, by the kernel', ['Alpha.Bravo7', '\x17', 'Delta9'], 'Alpha.Delta9'],
+  ['the same, of several words', ['Winter-2026-Snow', '\x17', 'Rain'], 'Winter-2026-Rain'],
+  ['with the cursor moved', ['Alpha7bravo', ...Array(5).fill('\x1b[D'), '\x7f', 'Q'], 'AlphaQbravo'],
+  ['with words passed', ['my secret words 77', '\x1bb', '\x1bb', 'X'], 'my secret Xwords 77'],
+  ['with characters swapped', ['KiloLima66', ...Array(4).fill('\x02'), '\x14'], 'KiloLmia66'],
+  ['with a key that may do anything', ['Oscar.Papa12', '\x19'], 'Oscar.Papa12Quebec'],
+])('has no part of a hidden password that was edited: %s', async (_, keys, entered) => {
+  const { prompts, run, report, type, print } = harness()
+  await prompts()
+  type('./ask\r')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, './ask\r\n\x1b[?2004l\rSecret: ')
+  for (const key of keys) for (const each of key < ' ' ? [key] : key) type(each)
+  type('\r')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, `\r\ngot=${entered}\r\n\x1b[?2004h${host}# `)
+  const isKnown = !keys.includes('\x19')
+  await run('cat kept', () => (isKnown ? `kept ${entered}\r\n` : 'kept\r\n'))
+  const { markdown, html } = await report()
+  const parts = entered.match(/[A-Za-z]{3,}/g) ?? []
+  for (const part of parts) expect(markdown + html).not.toContain(part)
+  expect(markdown).toContain(isKnown ? 'kept [not shown: typed without echo]' : 'kept\n')
+  expect(markdown).toContain(isKnown ? 'got=[not shown' : '[output not shown: a line that was not echoed may be')
+})
+
 it('hides nothing in what stands for hidden text', async () => {
   const { prompts, run, report, type, print } = harness()
   await prompts()
