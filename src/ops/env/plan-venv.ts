@@ -239,7 +239,12 @@ function venvVerdict(
     run: makeVenv(python, path, places, key, filler),
     check: { script: isVenv(path) },
   }
-  const madeAgain = () => steps('differs', [bring, make, install([`~ ${path}: all of it`])])
+  const again = {
+    ...make,
+    title: `create ${path} again with ${python}`,
+    changes: [`- the environment in ${path}; other files there stay`, `+ ${path}`],
+  }
+  const madeAgain = () => steps('differs', [bring, again, install([`~ ${path}: all packages`])])
   if (content.kind === 'none') {
     if (isLost(content)) return madeAgain()
     const all = [...(lock ?? [])].map(([name, version]) => `+ ${name} ${version}`)
@@ -258,9 +263,9 @@ function venvVerdict(
       : madeAgain()
   }
   if (isForeign) {
-    const changes = [`~ ${path}: all of it, because ${printable(filledBy)} chose its packages`]
+    const changes = [`~ ${path}: all packages, because ${printable(filledBy)} chose them`]
     // The check would skip this step, because the interpreter works.
-    const { check: _, ...always } = make
+    const { check: _, ...always } = again
     if (content.made !== undefined) return steps('differs', [bring, always, install(changes)])
     return steps('differs', [bring, install(changes, true)])
   }
@@ -292,13 +297,13 @@ export function planVenvDown(wanted: Wanted, areaFacts: EnvAreaFacts): Operation
   const parcelElsewhere = keptElsewhere('down', wanted, areaFacts, 'parcel')
   const { root, notes, legacy } = wheelsOf(wanted)
   const all = [...new Set([root, notes, legacy])].map(removeParcel).join('\n')
-  const remove = (what: string, run: Step['run']): Verdict =>
-    steps('differs', [{ id: 'remove', title: `remove ${what}`, changes: [`- ${what}`], run }])
+  const remove = (what: string, run: Step['run'], but = ''): Verdict =>
+    steps('differs', [{ id: 'remove', title: `remove ${what}`, changes: [`- ${what}${but}`], run }])
   return [...areaFacts.facts].flatMap(([host, { facts: own }]) => {
     const venv = ifKnown(host, TITLE, prefixFactOf(own), (content): Verdict => {
       const kept = elsewhere.get(host)
       if (kept !== undefined) return kept
-      const removed = remove(path, removeVenv(path))
+      const removed = remove(path, removeVenv(path), '; other files there stay')
       if ('packages' in content) {
         return content.made === undefined ? nothing(`${path} was not created by Muster: it stays`) : removed
       }

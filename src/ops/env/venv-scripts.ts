@@ -246,11 +246,15 @@ set -- "$python" "$wheel/pip"
   }
 }
 
+/** What a virtual environment consists of, with what wheels may add (data). The rest of its directory is the user's. */
+const OWN_PLACES = ['bin', 'include', 'lib', 'lib64', 'share', 'etc', 'man', '.gitignore', '.lock', 'CACHEDIR.TAG']
+
 /**
- * Empties "$p", except for the mark. Without pyvenv.cfg it is no environment, whatever an interruption leaves; and then the links
- * in bin lead to the system's Python, so they go next.
+ * Removes the environment in "$p", except for the mark. Without pyvenv.cfg it is none, whatever an interruption leaves; and then the
+ * links in bin lead to the system's Python, so they go next.
  */
-const EMPTY = `rm -rf "$p/pyvenv.cfg" "$p/bin" && find "$p" -mindepth 1 -maxdepth 1 ! -name ${MARK_FILE} -exec rm -rf {} +`
+const EMPTY = `rm -rf "$p/pyvenv.cfg" "$p/bin" &&
+find "$p" -mindepth 1 -maxdepth 1 '(' ${OWN_PLACES.map((each) => `-name ${each}`).join(' -o ')} ')' -exec rm -rf {} +`
 
 /** Succeeds if the interpreter in "$p" installs into "$p", and not into the system. */
 const IS_OWN = `"$p/bin/python" -I -c 'import os, sys; sys.exit(not os.path.samefile(sys.prefix, sys.argv[1]))' "$p"`
@@ -434,9 +438,9 @@ elif ${shellQuote(python)} -I -m pip --python "$p/bin/python" --version > /dev/n
 else echo ${shellQuote(none)} >&2; exit 1`
 }
 
-/** Removes "$p", the mark last, so that an interrupted removal can continue. */
+/** Removes "$p", the mark last, so that an interrupted removal can continue. Files of the user's stay, and their directory. */
 export const VENV_REMOVE = `[ -f "$p/${MARK_FILE}" ] || { echo "$p was not made by Muster" >&2; exit 1; }
-${EMPTY} && rm -f "$p/${MARK_FILE}" && rmdir "$p"`
+${EMPTY} && rm -f "$p/${MARK_FILE}" && { [ -n "$(ls -A "$p")" ] || rmdir "$p"; }`
 
 export function removeVenv(prefix: string): Action {
   return { script: `p=${pathWord(prefix)}\n${VENV_REMOVE}`, timeoutMs: INSTALL_TIMEOUT_MS }

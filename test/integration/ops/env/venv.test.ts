@@ -14,6 +14,7 @@ const UP = [
   `create ~/lab with ${PYTHON}`,
   'install them in ~/lab (offline)',
 ]
+const AGAIN = UP.map((title) => title.replace(' with', ' again with'))
 
 let here: OneHome
 let area: Area
@@ -50,14 +51,14 @@ describe('an interrupted removal of a virtual environment', () => {
     expect((await here.doIt(area, 'down')).codes).toEqual([null])
     rmSync(join(here.bin, name))
     expect(readdirSync(lab)).toContain('lib')
-    expect(titlesOf(await here.look(area, 'up'))).toEqual(UP)
+    expect(titlesOf(await here.look(area, 'up'))).toEqual(AGAIN)
     expect(await here.doIt(area, 'down')).toEqual({ titles: ['remove ~/lab'], codes: [0], stderr: '' })
     expect(existsSync(lab)).toBe(false)
   })
 
   it('is seen where pyvenv.cfg is empty, as on a full disk', async () => {
     writeFileSync(join(lab, 'pyvenv.cfg'), '')
-    expect(titlesOf(await here.look(area, 'up'))).toEqual(UP)
+    expect(titlesOf(await here.look(area, 'up'))).toEqual(AGAIN)
   })
 
   it('is not Muster’s to finish without the mark', async () => {
@@ -85,7 +86,7 @@ describe.skipIf(!requirement('python environments'))('a real virtual environment
   it('without pyvenv.cfg is created anew, although its python runs', async () => {
     rmSync(join(lab, 'pyvenv.cfg'))
     const steps = await here.look(area, 'up')
-    expect(titlesOf(steps)).toEqual(UP.slice(1))
+    expect(titlesOf(steps)).toEqual(AGAIN.slice(1))
     // With this, apply would skip the step.
     const check = typeof steps === 'string' ? undefined : steps[0]?.check
     expect(here.run(check?.script ?? '').status).toBe(1)
@@ -93,6 +94,24 @@ describe.skipIf(!requirement('python environments'))('a real virtual environment
     expect(here.run(check?.script ?? '').status).toBe(0)
     expect(await here.look(area, 'up')).toMatch(/holds the 2 packages, and no others$/)
     expect(here.run('~/lab/bin/python -c "import tiny"').stdout.toString()).toBe('brought\n')
+  })
+
+  it('is made again, and removed, without the files that the user has put there', async () => {
+    mkdirSync(join(lab, 'work'))
+    writeFileSync(join(lab, 'work/thesis.txt'), 'precious')
+    rmSync(join(lab, 'pyvenv.cfg'))
+    const steps = await here.look(area, 'up')
+    expect(typeof steps === 'string' ? steps : steps[0]?.changes).toEqual([
+      '- the environment in ~/lab; other files there stay',
+      '+ ~/lab',
+    ])
+    expect((await here.doIt(area, 'up')).codes).toEqual([0, 0])
+    expect(await here.look(area, 'up')).toMatch(/holds the 2 packages, and no others$/)
+    expect(readFileSync(join(lab, 'work/thesis.txt'), 'utf8')).toBe('precious')
+    expect(await here.doIt(area, 'down')).toMatchObject({ codes: [0, 0], stderr: '' })
+    expect(readdirSync(lab)).toEqual(['work'])
+    expect(await here.look(area, 'down')).toContain('there is no environment ~/lab')
+    await expect(here.look(area, 'up')).rejects.toThrow('~/lab: it holds something else')
   })
 
   it('whose wheels lack a package names that one, and not pip, where the index does not answer', async () => {
@@ -164,7 +183,7 @@ describe.skipIf(!requirement('python environments'))('a real virtual environment
     const module = globSync(join(lab, 'lib/python3.*/site-packages/tiny.py'))[0] ?? ''
     writeFileSync(module, 'print("evil")\n')
     const [step] = await here.look(area, 'up')
-    expect(step).toMatchObject({ changes: ['~ ~/lab: all of it, because m3 chose its packages'] })
+    expect(step).toMatchObject({ changes: ['~ ~/lab: all packages, because m3 chose them'] })
     expect((await here.doIt(area, 'up')).codes).toEqual([0])
     expect([readFileSync(note, 'utf8'), readFileSync(module, 'utf8')]).toEqual(['m1\n', "print('brought')\n"])
     expect(await here.look(area, 'up')).toMatch(/holds the 2 packages, and no others$/)
