@@ -5,7 +5,7 @@ import { EchoDelays } from './echo-delays.ts'
 import type { Look } from './echo-screen.ts'
 import { readingsOf } from './entered-text.ts'
 import { endsInFullScreen, SWITCH_BYTES } from './full-screen.ts'
-import { EDITOR_STOPS, TypedLines } from './typed-line.ts'
+import { EDITOR_STOPS, LINE_END, PASTED, TypedLines } from './typed-line.ts'
 
 /** Of what a host printed after one line, its beginning and its end. */
 const END_BYTES = 16 * 1024
@@ -363,6 +363,10 @@ export class SessionLog {
   readonly #escaped = new Map<string, OpenLine>()
   readonly #current = new Map<string, Chain>()
   readonly #editors = new Map<string, Editor>()
+  /** What was pasted into full-screen programs such as editors, and is not drawn yet. */
+  readonly #pasted = new Map<string, Pasted>()
+  /** By host, lines of pastes that such a program has drawn: they are text, and no secrets, also those that scrolled by. */
+  readonly #drawn = new Map<string, readonly string[]>()
   /** What is typed where a full-screen program, such as tmux, shows a question for a password. */
   readonly #asked = new Map<string, TypedLines>()
   /** By host, what full-screen programs got and have not shown yet. */
@@ -388,9 +392,11 @@ export class SessionLog {
     // What a full-screen program got without Enter, such as commands of an editor, answers nothing.
     const asked = [...this.#asked.values()].flatMap((typed) => (typed.asksSecret ? typed.hidden : []))
     const ended = [...this.#ended.values()].flatMap((keys) => keys.secrets)
+    for (const host of this.#pasted.keys()) this.#findPasted(host)
+    const pasted = [...this.#pasted.values()].flatMap(({ lines }) => lines)
     for (const host of this.#unseen.keys()) this.#findUnseen(host, undefined)
     const unseen = [...this.#unseen.values()].flat().flatMap(({ text, readings }) => [text, ...readings])
-    return new Set([...this.#secrets, ...asked, ...ended, ...unseen].filter((text) => text !== ''))
+    return new Set([...this.#secrets, ...asked, ...ended, ...pasted, ...unseen].filter((text) => text !== ''))
   }
 
   /** Hides an answer to a question of a server, because any host may print it. */
@@ -412,6 +418,8 @@ export class SessionLog {
     const parts = new Map<string, HostPart>()
     const entry = { kind: 'typed', atMs: nowMs, parts, inFullScreen: [] } as const
     for (const { host, bytes } of typed) {
+      this.#findPasted(host)
+      if (bytes.includes(0x0d)) this.#giveUpPasted(host)
       if (isInterrupt(bytes)) this.#cancel(host)
       else this.#endKeys(host)
       if (this.#open.has(host)) continue
@@ -432,6 +440,7 @@ export class SessionLog {
         const isOwn = own !== '' && endsWithSome(pane.before.trimEnd(), own)
         if (asked === undefined || (asks && !asked.asksSecret && !isOwn))
           this.#asked.set(host, new TypedLines(pane.before, pane.columns, false, pane.look))
+        if (!asks) this.#awaitPaste(host, pane, bytes)
         continue
       }
       if (this.#asked.get(host)?.asksSecret === false) this.#asked.delete(host)
@@ -465,6 +474,7 @@ export class SessionLog {
     this.#print(host, bytes.subarray(from), nowMs)
     const open = this.#open.get(host)
     this.#delays.noteOutput(host, nowMs, open !== undefined && (open.isEdited || open.part.typed.isOnItsWay))
+    this.#findPasted(host)
     this.#findUnseen(host, nowMs)
     if (this.#bytes > MOST_BYTES) this.#drop()
   }
@@ -472,6 +482,7 @@ export class SessionLog {
   /** A new shell: its output belongs to nothing that was typed before. */
   noteShell(host: string): void {
     this.#delays.noteShell(host)
+    this.#giveUpPasted(host)
     for (const { typed } of this.#current.get(host) ?? []) typed.finish()
     this.#current.delete(host)
     this.#escaped.delete(host)
@@ -803,12 +814,43 @@ export class SessionLog {
     }
   }
 
+  /** An editor draws the end of a paste. Without brackets, each line may be an answer, unless the line that runs names an editor. */
+  #awaitPaste(host: string, pane: PaneFacts, bytes: Uint8Array): void {
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()
+    const runs = this.#current.get(host)?.[0].typed.lines.at(-1)?.text ?? ''
+    const inBrackets = PASTED.exec(text)?.[1]
+    const pasted = inBrackets ?? (RUNS_EDITOR.test(runs) ? text : '')
+    const lines = pasted.split(LINE_END).flatMap((line) => line.trim() || [])
+    if (lines.length < 2) return
+    const end = lines.at(-1)?.split('\t').reduce(longer, '') ?? ''
+    if (end.length < SHORTEST_SECRET || pane.shows?.(end) !== false) return
+    const long = lines.filter((line) => line.length >= SHORTEST_SECRET).slice(-MOST_DRAWN)
+    this.#pasted.set(host, { lines: long, end, isEntered: inBrackets === undefined })
+  }
+
+  /** What is shown before Enter is an echo. */
+  #findPasted(host: string): void {
+    const pasted = this.#pasted.get(host)
+    const pane = pasted && this.#paneOf(host)
+    if (pasted === undefined || pane?.isFullScreen !== true || pane.shows?.(pasted.end) !== true) return
+    this.#pasted.delete(host)
+    this.#drawn.set(host, [...(this.#drawn.get(host) ?? []), ...pasted.lines].slice(-MOST_DRAWN))
+  }
+
+  #giveUpPasted(host: string): void {
+    const pasted = this.#pasted.get(host)
+    this.#pasted.delete(host)
+    if (pasted?.isEntered === true) for (const line of pasted.lines) this.#keepSecret(line)
+  }
+
   /** What a full-screen program got is a secret unless it shows it at the cursor, now or soon. */
   #awaitEcho(host: string, { lines, startMs }: TypedLines): void {
     const untilMs = startMs + this.#delays.patienceOf(host)
     const before = this.#paneOf(host)?.before ?? ''
+    const drawn = [...(this.#drawn.get(host) ?? []), ...(this.#pasted.get(host)?.lines ?? [])]
     const unseen = lines.flatMap(({ text, keys, isEdited }, index): Unseen[] => {
       if (isEdited || text.length < SHORTEST_SECRET) return []
+      if (drawn.some((each) => text.includes(each))) return []
       const readings = readingsOf(keys).filter((each) => each.length >= SHORTEST_SECRET)
       if (index > 0) return [{ text, readings, before: undefined, looks: 0, untilMs }]
       return endsWithSome(before.trimEnd(), text) ? [] : [{ text, readings, before, looks: 0, untilMs }]
@@ -873,6 +915,18 @@ export class SessionLog {
       }
   }
 }
+
+/** `end`: what its last line shows for certain; `isEntered`: its lines were entered, as if they were typed. */
+type Pasted = { readonly lines: readonly string[]; readonly end: string; readonly isEntered: boolean }
+
+/** Lines of pastes, by host; of one paste, no more are secrets. */
+const MOST_DRAWN = 200
+
+const longer = (one: string, two: string): string => (two.length > one.length ? two : one)
+
+/** A command line that runs an editor; they read text, and nothing without echo. */
+const RUNS_EDITOR =
+  /(?:^|[\s;&|(/])(?:vim?|vim\.\w+|nvim|view|vimdiff|nano|rnano|pico|emacs|emacsclient|micro|hx|helix|kak|joe|ne|mcedit|sudoedit|visudo|vipw|git commit|crontab -e)(?:\s|$)/
 
 /** `before`: left of the cursor at Enter; undefined: it is a further line of a paste, and stands anywhere. */
 type Unseen = {

@@ -126,9 +126,9 @@ const PROMPT_BEFORE = /^(?:.*?[$#%>❯➜»λ] )? */u
 
 /** How a line editor says that it has read a line. */
 export const EDITOR_STOPS = '\x1b[?2004l'
-const LINE_END = /\r\n?|\n/
+export const LINE_END = /\r\n?|\n/
 /** What is pasted into a line editor: a line feed in it enters nothing. */
-const PASTED = /\x1b\[200~([\s\S]*?)\x1b\[201~/
+export const PASTED = /\x1b\[200~([\s\S]*?)\x1b\[201~/
 const TYPED_TOKEN = /\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|[^[O])?|[\s\S]/gu
 const PRINTED_TOKEN =
   /\x1b\][^\x07\x18\x1a\x1b]*(?:\x07|\x1b\\)|\x1b[P^_X][^\x18\x1a\x1b]*\x1b\\|\x1b\[([0-?]*)[ -/]*([@-~])|\x1b[ -/]*[0-~]|[\s\S]/gu

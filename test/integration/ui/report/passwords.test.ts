@@ -512,6 +512,46 @@ describe('what is typed in a full-screen program', () => {
     expect(markdown).not.toContain('not shown')
   })
 
+  it.each([
+    ['in brackets', '\x1b[?2004h'],
+    ['as if typed', ''],
+  ])('is none if it is pasted into an editor, which draws the end of it: %s', async (_, mode) => {
+    const { prompts, type, print, run, report } = harness()
+    await prompts()
+    const all = ['m1', 'm2', 'm3']
+    const lines = Array.from({ length: 60 }, (_, index) => `    learning_rate_${index} = 0.${index}`)
+    type('vim train.py\r')
+    for (const host of all) await print(host, `vim train.py\r\n\x1b[?2004l\r\x1b[?1049h${mode}\x1b[H`)
+    type('i')
+    type(`\x1b[200~${lines.join('\n')}\x1b[201~\x13`)
+    for (const host of all) await print(host, `\x1b[H${lines.slice(-20).join('\r\n')}`)
+    type('\x1b')
+    type(':wq\r')
+    for (const host of all) await print(host, `\x1b[?1049l\x1b[?2004h${host}# `)
+    await run('cat train.py', () => `${lines.join('\r\n')}\r\n`)
+    const { markdown } = await report()
+    expect(markdown).not.toContain('not shown')
+    for (const line of lines) expect(markdown).toContain(line)
+  })
+
+  it.each([
+    ['its first line alone', 'ann\r\n'],
+    ['nothing', '\r\n'],
+  ])('is a secret if it is pasted where two answers are read, and %s is shown', async (_, shown) => {
+    const { type, each, leave } = await inTmux()
+    for (const key of './login') {
+      type(key)
+      await each(key)
+    }
+    type('\r')
+    await each('\x1b[?2004h\r\nName: ')
+    type('\x1b[200~ann-of-lab\nKiefer!Rot71\x1b[201~\x13')
+    await each(shown.replace('ann', 'ann-of-lab'))
+    type('\r')
+    await each('\r\n$ ')
+    expect(await leave('got Kiefer!Rot71')).not.toContain('Kiefer!Rot71')
+  })
+
   it('is none if it is shown, also late, at once, or broken by the edge of the window', async () => {
     const { type, each, leave } = await inTmux()
     const long = 'x'.repeat(50)
