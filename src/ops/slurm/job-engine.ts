@@ -24,9 +24,11 @@ import {
   type SlurmJob,
   type SlurmReport,
   type SlurmSight,
+  type SlurmTimes,
   SQUEUE_FORMAT,
   SUSPENDED,
   startOf,
+  timesOf,
   troubleWords,
 } from './queue.ts'
 import { type SlurmStart, slurmScript, whyNotSlurm } from './script.ts'
@@ -92,6 +94,7 @@ async function round(slurm: SlurmSpec, orders: readonly SlurmOrder[], hosts: Ops
   const reports = new Map<string, SlurmReport>()
   const waits = new Map<string, SlurmWait>()
   const nodes = new Map<string, string>()
+  const times = new Map<string, SlurmTimes>()
   let trouble: string | undefined
   let from = 0
   do {
@@ -106,22 +109,24 @@ async function round(slurm: SlurmSpec, orders: readonly SlurmOrder[], hosts: Ops
     for (const [key, report] of found.reports) reports.set(key, report)
     for (const [key, wait] of found.waits ?? []) waits.set(key, wait)
     for (const [key, on] of found.nodes ?? []) nodes.set(key, on)
+    for (const [key, own] of found.times ?? []) times.set(key, own)
     from += MOST_ORDERS
   } while (from < orders.length && trouble === undefined)
-  return { trouble, reports, waits, nodes }
+  return { trouble, reports, waits, nodes, times }
 }
 
 /** The last line of a whole answer. */
 const END = 'end'
 /** Jobs of the same name. */
 const MOST_ALIKE = 16
-const FACTS = ['claim', 'end', 'why', 'known', 'handed', 'refused', 'unwritten'] as const
+const FACTS = ['claim', 'end', 'why', 'times', 'known', 'handed', 'refused', 'unwritten'] as const
 
 /** The lines of `roundProgram`: those of squeue, `claim KEY …` and so on. A login host reports only jobs that it was asked about. */
 export function parseRound(orders: readonly Pick<SlurmOrder, 'kind' | 'key'>[], text: string) {
   const sights = new Map(orders.map(({ key }) => [key, { jobs: [], isKnown: false } as Found]))
   const waits = new Map<string, SlurmWait>()
   const nodes = new Map<string, string>()
+  const times = new Map<string, SlurmTimes>()
   let trouble: string | undefined = "could not parse the login host's answer"
   const nowS = nowOf(text)
   for (const line of text.split('\n')) {
@@ -158,11 +163,13 @@ export function parseRound(orders: readonly Pick<SlurmOrder, 'kind' | 'key'>[], 
     if (report !== undefined) reports.set(key, report)
     const { state, reason = '', startS, nodes: on = '' } = jobOf(sight) ?? {}
     if (report !== 'waiting' && on !== '') nodes.set(key, on)
+    const own = report === undefined || nowS === undefined ? undefined : timesOf(sight, nowS)
+    if (own !== undefined) times.set(key, own)
     if (report === 'waiting') waits.set(key, { why: reasonWords(reason), ...(startS === undefined ? {} : { startS }) })
     else if (report === 'running' && state === 'SUSPENDED') waits.set(key, { why: SUSPENDED })
     else if (report === undefined && sight.refusal !== undefined) waits.set(key, { why: refusalWords(sight.refusal) })
   }
-  return { trouble, reports, waits, nodes }
+  return { trouble, reports, waits, nodes, times }
 }
 
 const UNWRITTEN = 'cannot write its script on the login host: test its disk and quota with df and quota there'
@@ -226,7 +233,7 @@ printf '%s\\n' "$queue"
 names=" $(printf '%s\\n' "$queue" | sed 's/.* //' | tr '\\n' ' ')"
 isqueued() { case $names in *" $1 "*) return 0;; esac; return 1; }
 check() {
-  for fact in claim end why; do
+  for fact in claim end why times; do
     [ -f "$1/$fact" ] && IFS= read -r line < "$1/$fact" && printf '%s %s %.300s\\n' $fact "$1" "$line"
   done
   [ ! -f "$1/slurm-id" ] || echo "known $1"

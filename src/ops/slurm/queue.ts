@@ -1,4 +1,5 @@
 /** What squeue and the directory of a job say about it, and what follows from that. Pure. */
+import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
 import { FULL_CODE, UNSHARED_CODE } from './script.ts'
 
@@ -13,13 +14,17 @@ export type SlurmJob = {
   readonly reason: string
   /** When it started, or is expected to; in seconds since the epoch. */
   readonly startS?: number
+  /** When it ended, or has to. */
+  readonly endS?: number
   /** Empty while it waits. */
   readonly nodes: string
   readonly name: string
 }
 
 /** The width of each column: what is longer is cut. Names are keys of Muster. */
-const COLUMNS = { JobID: 20, State: 24, exit_code: 12, Reason: 120, StartTime: 24, NodeList: 128, Name: 80 } as const
+const COLUMNS = {
+  ...{ JobID: 20, State: 24, exit_code: 12, Reason: 120, StartTime: 24, EndTime: 24, NodeList: 128, Name: 80 },
+} as const
 
 /** For `squeue -O`. */
 export const squeueFormat = (columns: Readonly<Record<string, number>>): string =>
@@ -47,11 +52,10 @@ export function parseJob(line: string, nowS?: number): SlurmJob | undefined {
     from += width
     return line.slice(from - width, from).trim()
   })
-  const [id = '', state = '', status = '', reason = '', start = '', nodes = '', name = ''] = cells
+  const [id = '', state = '', status = '', reason = '', start = '', end = '', nodes = '', name = ''] = cells
   if (!/^\d{1,12}$/.test(id) || !/^[A-Z_]{2,24}$/.test(state) || !/^-?\d{1,10}$/.test(status)) return undefined
   const own = { id, state, status: Number(status), reason: decoded(reason), nodes: decoded(nodes), name }
-  const startS = startOf(start, nowS)
-  return startS === undefined ? own : { ...own, startS }
+  return { ...own, ...defined({ startS: startOf(start, nowS), endS: startOf(end, nowS) }) }
 }
 
 /** The clock of the host that printed it: `now SECONDS`. */
@@ -74,6 +78,8 @@ export type SlurmSight = {
   readonly end?: string | undefined
   /** Why it failed, as its launcher told. */
   readonly why?: string | undefined
+  /** By the clock of its node when it began, and how long that node had been up then and at its end, all in seconds. */
+  readonly times?: string | undefined
   /** Slurm has it, and what it says of it could not be parsed. */
   readonly isUnclear?: boolean
   /** It was submitted before. */
@@ -105,6 +111,28 @@ const RUNNING = ['RUNNING', 'SUSPENDED', 'STOPPED', 'SIGNALING', 'STAGE_OUT', 'R
 export function jobOf({ jobs, claim }: Pick<SlurmSight, 'jobs' | 'claim'>): SlurmJob | undefined {
   if (claim !== undefined) return jobs.find(({ id }) => id === claim)
   return jobs.find(({ state }) => [...WAITING, ...RUNNING].includes(state)) ?? jobs[0]
+}
+
+export type SlurmTimes = { readonly agoMs: number; readonly ranMs?: number }
+
+/**
+ * How long ago it began and how long it ran, of one that runs or has ended: as its script measured it, else in Slurm's whole seconds.
+ * `nowS`: by the clock of the login host.
+ */
+export function timesOf(sight: Pick<SlurmSight, 'jobs' | 'claim' | 'times'>, nowS: number): SlurmTimes | undefined {
+  const of = (beganS: number, ranS = -1) => ({
+    agoMs: (nowS - beganS) * 1000,
+    ...(ranS < 0 ? {} : { ranMs: Math.round(ranS * 1000) }),
+  })
+  const measured = /^(\d{1,11}) (\d{1,10}(?:\.\d{1,6})?) (\d{1,10}(?:\.\d{1,6})?)$/.exec(sight.times ?? '')?.slice(1)
+  if (measured !== undefined) {
+    const [beganS = 0, from = 0, to = 0] = measured.map(Number)
+    return of(beganS, to - from)
+  }
+  const { state = '', startS, endS, nodes = '' } = jobOf(sight) ?? {}
+  // One that was cancelled before it began has both times, but no nodes.
+  if (startS === undefined || nodes === '' || WAITING.includes(state)) return undefined
+  return RUNNING.includes(state) || endS === undefined ? of(startS) : of(startS, endS - startS)
 }
 
 /** Undefined: nothing is known yet. */

@@ -164,15 +164,17 @@ rm -f "claim.$SLURM_JOB_ID"
 read -r owner < claim || exit ${UNSHARED_CODE}
 [ "$owner" = "$SLURM_JOB_ID" ] || { rm -f "end.$SLURM_JOB_ID"; exit 0; }
 rm -f end why
+printf '%s %s' "$(date +%s)" "$(cut -d ' ' -f 1 /proc/uptime 2> /dev/null)" > times
 export MUSTER_WHY="$PWD/why"
 trap : TERM
 `
 
 /**
  * Slurm forgets a job minutes after its end, so the script notes it, with the state in which a command failed; over what CLAIM wrote,
- * as the job may have filled the disk.
+ * as the job may have filled the disk. How long it ran is what the clock of its node that nobody can set says.
  */
-const NOTE_END = `state=
+const NOTE_END = `printf ' %s\\n' "$(cut -d ' ' -f 1 /proc/uptime 2> /dev/null)" >> times
+state=
 [ "$code" -eq 0 ] || state=$(squeue -h -j "$SLURM_JOB_ID" -O 'State:.24,Reason:.120' 2>/dev/null)
 echo "exit $code" $state 1<> "end.$SLURM_JOB_ID" && mv "end.$SLURM_JOB_ID" end
 exit $code

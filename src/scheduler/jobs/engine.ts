@@ -5,7 +5,7 @@
 import { defined } from '../../base/defined.ts'
 import type { Said } from '../launch/launcher.ts'
 import type { EngineNode } from '../plans/needs.ts'
-import { type BundleEnd, type BundleState, ENDED_SILENTLY, type JobSpec } from './job.ts'
+import { type BundleEnd, type BundleState, type BundleTimes, ENDED_SILENTLY, type JobSpec } from './job.ts'
 
 export const enginePlace = (engine: string): string => `@${engine}`
 
@@ -153,6 +153,8 @@ export interface JobEngine {
     readonly waits?: ReadonlyMap<string, EngineWait>
     /** Where jobs run or ran, by key, as a set of nodes such as `n[1-2]`. */
     readonly nodes?: ReadonlyMap<string, string>
+    /** How long ago jobs began, by key, and how long those ran that have ended. */
+    readonly times?: ReadonlyMap<string, { readonly agoMs: number; readonly ranMs?: number }>
   }>
   /** Runs a program where it can read what jobs printed, for their metrics; undefined: it could not run. Never rejects. */
   searchOutput?(search: OutputSearch, signal: AbortSignal): Promise<string | undefined>
@@ -166,12 +168,17 @@ const GONE = {
 }
 
 /** `on`: nodes. */
-export function engineBundle(report: EngineReport, engine: string, on?: string): BundleState {
+export function engineBundle(
+  report: EngineReport,
+  engine: string,
+  on?: string,
+  { beganMs, ranMs }: BundleTimes = {},
+): BundleState {
   const nodes = defined({ nodes: on === '' ? undefined : on })
   if (report === 'waiting') return { kind: 'sent' }
-  if (report === 'running') return { kind: 'begun', ...nodes }
+  if (report === 'running') return { kind: 'begun', ...nodes, ...defined({ beganMs }) }
   const title = placeTitle(enginePlace(engine))
-  const ended = (end: BundleEnd): BundleState => ({ kind: 'ended', end, ...nodes })
+  const ended = (end: BundleEnd): BundleState => ({ kind: 'ended', end, ...nodes, ...defined({ beganMs, ranMs }) })
   if (typeof report === 'object') return ended(report)
   if (typeof report === 'number') return ended({ kind: 'exit', code: report })
   if (report === 'unable' || report === 'barred') return ended({ kind: report })

@@ -348,11 +348,17 @@ export class HostRounds implements Disposable {
       said = new Map(),
       waits,
       nodes,
+      times,
     } = await engine.round(sent, this.#options.signal, wantsRoom)
     record.waits = waits
     record.room = record.wantsRoom ? room : undefined
+    const heardMs = this.#options.clock.now()
     const bundles = new Map(
-      [...reports].map(([key, report]) => [key, engineBundle(report, engine.name, nodes?.get(key))]),
+      [...reports].map(([key, report]) => {
+        const { agoMs, ranMs } = times?.get(key) ?? {}
+        const began = agoMs === undefined ? {} : { beganMs: heardMs - agoMs, ...defined({ ranMs }) }
+        return [key, engineBundle(report, engine.name, nodes?.get(key), began)]
+      }),
     )
     gate.judge(orders, { trouble, reports, room, bundles })
     return { trouble, bundles, said: new Map([...said].map(([key, facts]) => [key, { facts, ranks: [] }])) }

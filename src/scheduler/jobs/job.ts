@@ -455,7 +455,8 @@ function withTimes(before: BundleState, bundle: BundleState, sentMs: number, now
   // Nothing has told that it began.
   if (bundle.end.kind === 'gone' && before.kind === 'sent' && toldMs === undefined)
     return { kind: 'ended', end: bundle.end }
-  const beganMs = within(toldMs ?? sentMs, sentMs)
+  // A clock may be off by more than what a host measured itself.
+  const beganMs = within(Math.min(toldMs ?? sentMs, nowMs - (bundle.ranMs ?? 0)), sentMs)
   return { ...bundle, beganMs, ranMs: within(beganMs + (bundle.ranMs ?? nowMs - beganMs), beganMs) - beganMs }
 }
 
@@ -488,7 +489,9 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
     state: { kind: 'queued', ...own, waitsFromMs },
   })
   // What ended well before it was told to stop has succeeded; a program that saves and ends well when it is told to has not.
-  const wasTold = state.kind === 'ending' && stop !== undefined && endsMs.length > 0 && endedMs > state.sinceMs
+  // An engine's times come from clocks that are too far off to tell which came first.
+  const isAfter = state.kind === 'ending' && (job.spec.engine !== undefined || endedMs > state.sinceMs)
+  const wasTold = stop !== undefined && endsMs.length > 0 && isAfter
   if (stop === 'finished' || (ends.every(isWell) && !wasTold && fallen === undefined)) return over('done')
   if (stop === 'cancelled') {
     const isGivenUp = ends.some((end) => end.kind === 'gone' && end.reason === GIVEN_UP.reason)

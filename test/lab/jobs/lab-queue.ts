@@ -14,6 +14,8 @@ export type JobLine = {
   readonly state: string
   readonly attempt: number
   readonly reason?: string
+  readonly started?: string
+  readonly ended?: string
   readonly places?: readonly { readonly host: string }[]
 }
 

@@ -146,6 +146,9 @@ describe.skipIf(!canRun)('jobs on a real Slurm', { timeout: 240_000 }, () => {
     await waitUntil(async () => (await slurm.run('squeue -h -t all')).trim() === '', 'all to be forgotten', 120_000)
     await queue.work().ended
     expect(await stateOf(done)).toBe('done')
+    // No poll saw them run.
+    for (const { started, ended } of [await queue.find(done), await queue.find(failed)])
+      expect(Date.parse(ended ?? '') - Date.parse(started ?? '')).toBeLessThan(10_000)
     expect(await queue.find(failed)).toMatchObject({ state: 'failed', reason: 'exit 4' })
     expect(await queue.find(cut)).toMatchObject({ state: 'cancelled', reason: 'cancelled in Slurm' })
     expect(await queue.find(late)).toMatchObject({ state: 'timed-out', reason: 'stopped by Slurm at its time limit' })

@@ -38,7 +38,7 @@ function line(cells: readonly string[]): string {
   return widths.map((width, index) => (cells[index] ?? '').slice(0, width).padStart(width)).join('')
 }
 const queued = (state: string, status = '0', reason = 'None', id = '7', nodes = '') =>
-  line([id, state, status, reason, 'N/A', nodes, KEY])
+  line([id, state, status, reason, 'N/A', 'N/A', nodes, KEY])
 const job = (state: string, rest: Partial<SlurmJob> = {}): SlurmJob => ({
   ...{ id: '7', state, status: 0, reason: 'None', nodes: '', name: KEY },
   ...rest,
@@ -48,15 +48,15 @@ const report = (state: string, rest: Partial<SlurmJob> = {}, hasBegun = true, en
 
 describe('what squeue says', () => {
   it('is read by the widths of its columns', () => {
-    const cells = ['12', 'PENDING', '0', 'Resources', '1795416669', 'n[1-2]', KEY]
+    const cells = ['12', 'PENDING', '0', 'Resources', '1795416669', '1795416999', 'n[1-2]', KEY]
     expect(parseJob(line(cells))).toEqual({
       ...{ id: '12', state: 'PENDING', status: 0, reason: 'Resources' },
-      ...{ startS: 1_795_416_669, nodes: 'n[1-2]', name: KEY },
+      ...{ startS: 1_795_416_669, endS: 1_795_416_999, nodes: 'n[1-2]', name: KEY },
     })
     // A year ahead, as behind jobs without a time limit.
     expect(parseJob(line(cells), 1_795_416_669 - 365 * 86_400)?.startS).toBeUndefined()
     expect(parseJob(line(cells), 1_795_416_000)?.startS).toBe(1_795_416_669)
-    expect(parseJob(line(['12', 'PENDING', '0', 'None', '17901544000', '', KEY]))?.startS).toBeUndefined()
+    expect(parseJob(line(['12', 'PENDING', '0', 'None', '17901544000', '', '', KEY]))?.startS).toBeUndefined()
     for (const wrong of [
       '',
       'squeue: error: x',
@@ -118,6 +118,23 @@ describe('what squeue says', () => {
     expect(noted('exit x')).toBe('lost')
   })
 
+  it('tells when a job began and how long it ran: first what its script measured, then what Slurm says', () => {
+    const listed = (state: string, nodes = 'n1') => line(['7', state, '0', 'None', '1000', '1004', nodes, KEY])
+    const told = (...lines: readonly string[]) =>
+      parseRound([{ kind: 'check', key: KEY }], `${['now 1030', ...lines, 'end'].join('\n')}\n`).times?.get(KEY)
+    const measured = [`claim ${KEY} 7`, `end ${KEY} exit 0`, `times ${KEY} 1009 77.25 78.5`]
+    expect(told(listed('PENDING', ''))).toBeUndefined()
+    expect(told(listed('RUNNING'))).toEqual({ agoMs: 30_000 })
+    expect(told(listed('CANCELLED'))).toEqual({ agoMs: 30_000, ranMs: 4000 })
+    // Cancelled before it began.
+    expect(told(listed('CANCELLED', ''))).toBeUndefined()
+    for (const more of [[], [listed('COMPLETED')]])
+      expect(told(...more, ...measured)).toEqual({ agoMs: 21_000, ranMs: 1250 })
+    expect(told(...measured.with(2, `times ${KEY} 1009 77.25 7.5`))).toEqual({ agoMs: 21_000 })
+    for (const odd of ['', '1009', '1009  ', 'x 1 2', '1009 1 2 3', '1009 1e9 2'])
+      expect(told(...measured.with(2, `times ${KEY} ${odd}`)), odd).toBeUndefined()
+  })
+
   it('is not enough for a job that Slurm has forgotten, or that arrived twice', () => {
     const nothing = { jobs: [], isKnown: false }
     expect(reportOf('start', nothing)).toBeUndefined()
@@ -171,7 +188,7 @@ describe('the answer of a round', () => {
   })
 
   it('is believed only about jobs that were asked for, and only when it is whole', () => {
-    const other = line(['1', 'COMPLETED', '0', 'None', 'N/A', '', 'abc-2-1-0'])
+    const other = line(['1', 'COMPLETED', '0', 'None', 'N/A', 'N/A', '', 'abc-2-1-0'])
     expect([...round(other, 'claim abc-2-1-0 1', 'end abc-2-1-0 exit 0', 'end').reports]).toEqual([])
     expect(round(queued('COMPLETED'))).toEqual({
       trouble: "could not parse the login host's answer",

@@ -2,7 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseHostAnswer } from '../../../../src/scheduler/jobs/host-program.ts'
 import {
+  type BundlePlace,
   type BundleState,
+  type BundleTimes,
   ENDED_SILENTLY,
   engineNodes,
   formatBundle,
@@ -11,6 +13,7 @@ import {
   type Job,
   type JobEvent,
   type JobSpec,
+  type JobState,
   leftWords,
   type SeenBundle,
   transition,
@@ -68,6 +71,29 @@ describe('a job', () => {
     expect(kindAfter(first, handed, seen(0, { kind: 'begun' }))).toBe('running')
     expect([ranAfter(), ranAfter(cancel), ranAfter(cancel, seen(0, gone))]).toEqual([undefined, undefined, undefined])
     expect([ranAfter(seen(0, { kind: 'begun' })), ranAfter(seen(0, exit(0)))]).toEqual([59_999, 1])
+  })
+
+  test('ran as long as its host measured, from when its engine says, between its hand-over and the report of its end', () => {
+    const first = transition(
+      job({ bundles: 1, engine: 'slurm' }),
+      { kind: 'placed', places: [places[0] as BundlePlace] },
+      1000,
+    )
+    const over = (times: BundleTimes) => ({ kind: 'ended', end: { kind: 'exit', code: 0 }, ...times }) as const
+    const timesAfter = (...bundles: readonly BundleState[]) => {
+      let current = first
+      for (const [index, bundle] of bundles.entries())
+        current = transition(current, seen(0, bundle), (index + 1) * 20_000)
+      const { startedMs, endedMs } = current.state as Extract<JobState, { kind: 'done' }>
+      return [startedMs, endedMs]
+    }
+    expect(timesAfter(over({ beganMs: 15_000, ranMs: 1050 }))).toEqual([15_000, 16_050])
+    // What the clock of its host or of its engine says cannot be.
+    expect(timesAfter(over({ beganMs: 500, ranMs: 1050 }))).toEqual([1000, 2050])
+    expect(timesAfter(over({ beganMs: 90_000, ranMs: 1050 }))).toEqual([18_950, 20_000])
+    expect(timesAfter(over({ beganMs: 15_000, ranMs: 90_000 }))).toEqual([1000, 20_000])
+    // Its engine rounded its start up.
+    expect(timesAfter({ kind: 'begun', beganMs: 39_500 }, over({ ranMs: 20_500 }))).toEqual([19_500, 40_000])
   })
 
   test('keeps the nodes of its engine: those where it was started last, after its end too', () => {
@@ -276,6 +302,9 @@ describe('a job', () => {
       transition(told, seen(0, { kind: 'ended', end: { kind: 'exit', code: 0 }, beganMs: 1, ranMs }), 8000).state
     expect(ends(5500)).toMatchObject(after)
     expect(ends(4500).kind).toBe('done')
+    // The clocks of an engine are not exact enough for that.
+    const inEngine = { ...told, spec: spec({ bundles: 1, engine: 'slurm' }) }
+    expect(transition(inEngine, seen(0, { ...exit(0), ranMs: 4500 } as BundleState), 8000).state).toMatchObject(after)
   })
 
   test('counts as waiting only the time that it waited, also while held and after retries', () => {
