@@ -62,6 +62,9 @@ export async function submitTyped(text: string, queue: OpenQueue, context: CliCo
   )
   const refused = Object.entries(OF_SHELLS).find(([name]) => options[name as keyof typeof OF_SHELLS] !== undefined)
   if (refused !== undefined) throw new MusterError('usage', `${refused[1]} is for a shell`)
+  // It would ask for passwords there.
+  if (options.strict && options.engine !== 'embedded')
+    throw new MusterError('usage', '--strict with --engine is for a shell')
   if (hasOptionsAlone) throw new MusterError('usage', 'type the command after the options and --')
   const said: string[] = []
   const stderr = new Writable({
@@ -78,7 +81,7 @@ export async function submitTyped(text: string, queue: OpenQueue, context: CliCo
   })
   const quiet: CliContext = { ...context, stderr }
   const spec = await prepareJob(rest, options, queue, quiet)
-  checkRoom(spec, queue, options, quiet)
+  await checkRoom(spec, queue, options, quiet)
   const ids = submitter(options, queue, quiet)([spec]).flat()
   const [first = 0, last = first] = [ids[0], ids.at(-1)]
   return [`submitted ${ids.length === 1 ? `job ${first}` : `jobs ${first}-${last}`}`, ...said]

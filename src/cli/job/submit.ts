@@ -49,7 +49,7 @@ import { jsonLine } from '../output/json-lines.ts'
 import { notice } from '../output/notices.ts'
 import { parseIds, withJobs, withRequest } from './arguments.ts'
 import { reportChanges } from './change.ts'
-import { ENGINES, openEngines, sharedHostsWords } from './engines.ts'
+import { ENGINES, type EngineTrial, openEngines, sharedHostsWords } from './engines.ts'
 import { inEnvironment, type JobEnvironment, parseJobEnvironment, setUpOf, wordOf } from './environment.ts'
 import {
   addressesOf,
@@ -172,7 +172,10 @@ export const withJobOptions = (command: Command): Command =>
     .option('--storage <path>', 'prove first that this directory is the same one on all hosts of the job')
     .option('--preemptible', 'allow stopping the job for one of higher priority; it is then queued again')
     .option('--dry-run', 'show where the job would run now, or why it would wait; submit nothing')
-    .option('--strict', 'refuse a job that no host can ever hold (default: accept it with a warning)')
+    .option(
+      '--strict',
+      'refuse a job that no host can ever hold (default: accept it with a warning); with --engine slurm, ask Slurm first',
+    )
 
 export const COMMAND_WORDS = 'one word is a command line for sh; several are a program and its arguments'
 
@@ -257,7 +260,7 @@ MUSTER_RANK and MUSTER_HOSTS are set as well.
       if (options.dryRun && !canFollow(options, queue, context)) return EXIT.failed
       if (options.dryRun && spec.engine !== undefined) return await tryOnEngine(spec, queue, options, context)
       if (options.dryRun) return await tryOut(spec, queue, options, context)
-      checkRoom(spec, queue, options, context)
+      await checkRoom(spec, queue, options, context)
       for (const ids of submit([spec])) printIds(ids, options, context)
     } else {
       if (words.length > 0 || options.dryRun)
@@ -267,7 +270,7 @@ MUSTER_RANK and MUSTER_HOSTS are set as well.
       for await (const lines of linesOf(options.from, context)) {
         const specs = lines.map((line) => specOf([line], options, place, queue))
         // All lines ask for the same.
-        if (!isChecked && specs[0] !== undefined) checkRoom(specs[0], queue, options, context)
+        if (!isChecked && specs[0] !== undefined) await checkRoom(specs[0], queue, options, context)
         isChecked = true
         for (const ids of submit(specs)) printIds(ids, options, context)
       }
@@ -485,7 +488,19 @@ function checkCommand(command: string): void {
 
 /** @throws MusterError 'usage' for what the engine cannot carry out, 'configuration' when hosts.yaml does not declare it. */
 function engineOf(
-  { engine = 'embedded', on, perHost, preemptible, dryRun, copyDir, fromEnv, metric, silent, ...rest }: SubmitOptions,
+  {
+    engine = 'embedded',
+    on,
+    perHost,
+    preemptible,
+    dryRun,
+    copyDir,
+    fromEnv,
+    metric,
+    silent,
+    strict,
+    ...rest
+  }: SubmitOptions,
   command: string,
   inventory: Inventory,
 ): Pick<JobSpec, 'engine' | 'needs' | 'storage'> {
@@ -523,6 +538,7 @@ function engineOf(
     'from-env': fromEnv,
     metric: metric.length > 0,
     silent: silent !== undefined,
+    strict,
     launch: rest.launch,
   }).flatMap(([name, value]) => (value === undefined || value === false ? [] : [`--${name}`]))
   const refused = given.filter((option) => kind.refuses.includes(option))
@@ -564,9 +580,22 @@ function requestOf(
   return request
 }
 
-/** A job that no host can ever hold waits for ever, unless hosts.yaml changes. @throws MusterError 'usage' with --strict. */
-export function checkRoom(spec: JobSpec, queue: OpenQueue, { strict }: SubmitOptions, context: CliContext): void {
-  if (spec.engine !== undefined) return checkEngineRoom(spec, queue, context.now())
+/**
+ * A job that no host can ever hold waits for ever, unless hosts.yaml changes. Asks the engine only with --strict.
+ * @throws MusterError 'usage' with --strict; 'unreachable' where the engine cannot be asked then.
+ */
+export async function checkRoom(
+  spec: JobSpec,
+  queue: OpenQueue,
+  options: SubmitOptions,
+  context: CliContext,
+): Promise<void> {
+  const { strict } = options
+  if (spec.engine !== undefined) {
+    checkEngineRoom(spec, queue, context.now())
+    if (strict) await checkOnEngine(spec, queue, options, context)
+    return
+  }
   if (spec.request.selectors === undefined)
     for (const words of sharedHostsWords(queue.inventory))
       notice(context, `muster: ${words}. To use other hosts: --on HOSTS\n`)
@@ -593,6 +622,24 @@ function checkEngineRoom(spec: JobSpec, { inventory, store }: OpenQueue, nowMs: 
     hint: 'Ask for less with --needs, --cpu, --gpu or --memory, or add hosts to the cluster.',
   })
 }
+
+/** @throws MusterError 'usage' for a job that its engine refuses, 'unreachable' where it cannot be asked */
+async function checkOnEngine(
+  spec: JobSpec,
+  queue: OpenQueue,
+  options: SubmitOptions,
+  context: CliContext,
+): Promise<void> {
+  const { words = '', isNever, trouble } = await engineTrial(spec, queue, options, context, '--strict')
+  if (trouble !== undefined)
+    throw new MusterError('unreachable', cannotAsk(spec, trouble), {
+      hint: 'Nothing was submitted. To submit without asking, leave --strict out.',
+    })
+  if (isNever) throw new MusterError('usage', printable(words))
+}
+
+const cannotAsk = ({ engine = '' }: JobSpec, trouble: string): string =>
+  `cannot ask ${placeTitle(enginePlace(engine))}: ${trouble}`
 
 /** Where a job would go now, or why it would wait. Asks no host. */
 export function placeNow(spec: JobSpec, queue: OpenQueue, context: CliContext, priority = 0) {
@@ -655,14 +702,15 @@ export async function tryOut(
   return places === undefined ? EXIT.failed : EXIT.ok
 }
 
-/** What an engine would get, or the DIJob, and when it would start it. */
-async function tryOnEngine(
+/** What its engine, or that one's operator of DIJobs, says to it. @throws MusterError 'usage' for an engine that has no such test */
+async function engineTrial(
   spec: JobSpec,
   { inventory, store }: OpenQueue,
   options: SubmitOptions,
   context: CliContext,
-): Promise<number> {
-  const { stdout, stderr, signal } = context
+  asked: string,
+): Promise<EngineTrial> {
+  const { signal } = context
   const { priority } = options
   const { connectHosts } = await import('./hosts.ts')
   using engines = await openEngines(inventory, context)
@@ -678,14 +726,25 @@ async function tryOnEngine(
     options.as === undefined
       ? await engine?.tryOut?.(start, hosts.ops, signal)
       : await engine?.tryDijob?.(start, (template) => dijobOf({ ...spec, priority }, template), hosts.ops, signal)
-  const asked = options.as === undefined ? '--dry-run' : '--as dijob'
   if (trial === undefined) throw new MusterError('usage', `--engine ${spec.engine} cannot be used with ${asked}`)
+  return trial
+}
+
+/** What an engine would get, or the DIJob, and when it would start it. */
+async function tryOnEngine(
+  spec: JobSpec,
+  queue: OpenQueue,
+  options: SubmitOptions,
+  context: CliContext,
+): Promise<number> {
+  const { stdout, stderr } = context
+  const asked = options.as === undefined ? '--dry-run' : '--as dijob'
+  const trial = await engineTrial(spec, queue, options, context, asked)
   const { script, words, isNever = false, trouble } = trial
   if (options.json)
     stdout.write(jsonLine({ type: 'trial', fits: trouble === undefined && !isNever, ...trial }, context))
   else stdout.write(printableLines(script))
-  if (trouble !== undefined)
-    throw new MusterError('unreachable', `cannot ask ${placeTitle(enginePlace(spec.engine ?? ''))}: ${trouble}`)
+  if (trouble !== undefined) throw new MusterError('unreachable', cannotAsk(spec, trouble))
   // kubectl can read stdout.
   if (!options.json && options.as !== undefined) stderr.write(`muster: ${printable(words ?? '')}\n`)
   else if (!options.json) stdout.write(`${words}\n`)

@@ -120,7 +120,7 @@ async function launch(words: readonly string[], options: LaunchVerbOptions, cont
   checkFollowed(planned, options.follow)
   if (options.dryRun) return await tryOut(planned, queue, options, context)
   const spec = await prepareJob(words, options, queue, context)
-  checkRoom(spec, queue, options, context)
+  await checkRoom(spec, queue, options, context)
   const submission = {
     spec,
     user: options.user ?? accountName(),

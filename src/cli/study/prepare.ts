@@ -326,7 +326,7 @@ export async function trialJobOf(
   if (spec.pbt !== undefined) checkMemberJob(job, spec.pbt)
   for (const warning of [...singleValues(spec), ...unusedWords(words, names)])
     context.stderr.write(`muster: warning: ${printable(warning)}\n`)
-  if (!options.dryRun) checkRoom(job, queue, given, context)
+  if (!options.dryRun) await checkRoom(job, queue, given, context)
   return job
 }
 

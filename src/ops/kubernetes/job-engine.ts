@@ -70,7 +70,7 @@ export const KUBERNETES_ENGINE = {
   pollMs: { soon: 500, late: 4_000 },
   summary: 'the Kubernetes cluster of hosts.yaml does',
   docs: 'docs/engines.md',
-  refuses: ['--on', '--preemptible', '--copy-dir', '--silent'],
+  refuses: ['--on', '--preemptible', '--copy-dir', '--silent', '--strict'],
   startsGangs: true,
   runsImages: true,
   showsUsage: true,

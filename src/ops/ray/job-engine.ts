@@ -53,7 +53,7 @@ export const RAY_ENGINE = {
   summary: 'the Ray cluster of hosts.yaml does',
   docs: 'docs/ray.md',
   // Ray places by itself and does not know directories of this machine.
-  refuses: ['--on', '--per-host', '--preemptible', '--dry-run', '--copy-dir', '--from-env', '--silent'],
+  refuses: ['--on', '--per-host', '--preemptible', '--dry-run', '--copy-dir', '--from-env', '--silent', '--strict'],
   // Quoted twice, it stays below what one argument of a program may have.
   mostCommandBytes: 24 * 1024,
   isDeclared: (inventory: Inventory) => sectionOf(inventory, section) !== undefined,

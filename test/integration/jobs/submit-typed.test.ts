@@ -100,6 +100,7 @@ it.each([
   ['--dry-run -- true', '--dry-run is for a shell'],
   ['--from list -- true', '--from is for a shell'],
   ['--engine slurm -- true', /hosts.yaml/],
+  ['--engine slurm --strict -- true', '--strict with --engine is for a shell'],
   ['-- ', /command/],
 ])('refuses %j and submits nothing', async (typed, reason) => {
   await expect(queue.submit(typed)).rejects.toThrow(reason)

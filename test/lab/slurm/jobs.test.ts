@@ -179,6 +179,16 @@ describe.skipIf(!canRun)('jobs on a real Slurm', { timeout: 240_000 }, () => {
       1,
       'Slurm refused it: Requested node configuration is not available. To see what its nodes have, run: muster pack --engine slurm',
     ])
+    const strict = (...args: readonly string[]) => queue.job('submit', '--engine', 'slurm', '--strict', ...args)
+    for (const much of [
+      ['--gpu', '3'],
+      ['--cpu', '200'],
+    ])
+      expect(await strict(...much, '--', 'true')).toMatchObject({
+        code: 2,
+        stdout: '',
+        stderr: expect.stringContaining('Slurm refused it: '),
+      })
     const wide = await submit('--bundles', '9', '--strategy', 'STRICT_SPREAD', '--', 'true')
     const large = await submit('--cpu', '9', '--', 'true')
     await queue.says(next, /waiting for other jobs to free what it asks for \(Resources\)/)

@@ -174,6 +174,45 @@ describe('muster job', () => {
     ])
   })
 
+  test('submit --strict asks Slurm first: what it refuses, or cannot be asked about, is not queued', async () => {
+    const bin = join(directory, 'bin')
+    mkdirSync(bin)
+    for (const name of ['squeue', 'scancel']) writeProgram(join(bin, name), ':')
+    const slurm = `slurm: { login: here, bin: ${bin} }`
+    writeFileSync(join(directory, 'hosts.yaml'), `cluster: lab\nhosts: { here: { transport: local } }\n${slurm}\n`)
+    const submit = async (...words: readonly string[]) => {
+      const { exitCode, output, messages } = await muster([...words, '--engine', 'slurm', '--strict', '--', 'true'])
+      return [exitCode, output, messages]
+    }
+    const sbatch = (said: string, code: number) => writeProgram(join(bin, 'sbatch'), `echo '${said}' >&2; exit ${code}`)
+    sbatch('allocation failure: Requested node configuration is not available', 1)
+    const refusal = expect.stringMatching(/^muster: Slurm refused it: Requested node configuration is not available\./m)
+    const sweep = ['study', 'create', 's', '--method', 'grid', '--param', 'x=1,2']
+    for (const words of [['job', 'submit'], ['job', 'submit', '--cpu', '200'], sweep])
+      expect(await submit(...words)).toEqual([2, '', refusal])
+    sbatch('allocation failure: Unable to contact slurm controller (connect failure)', 1)
+    expect(await submit('job', 'submit')).toEqual([
+      4,
+      '',
+      expect.stringMatching(/^muster: cannot ask Slurm: its contro/),
+    ])
+    expect((await job(['list'])).output).toContain('no jobs')
+    expect((await muster(['study', 'list'])).output).not.toContain('grid')
+    sbatch('sbatch: Job 26 to start at 2026-11-23T07:00:00 using 1 processors on nodes n1 in partition main', 0)
+    expect(await submit('job', 'submit')).toEqual([0, '1\n', 'muster: no scheduler running. Run: muster job work\n'])
+  })
+
+  test.each([
+    ['ray: { head: here }', 'ray'],
+    ['k8s: { context: lab }', 'k8s'],
+  ])('submit refuses --strict where the engine cannot tell: %s', async (section, engine) => {
+    writeFileSync(join(directory, 'hosts.yaml'), `cluster: lab\nhosts: { here: { transport: local } }\n${section}\n`)
+    expect(await job(['submit', '--engine', engine, '--strict', '--', 'true'])).toMatchObject({
+      exitCode: 2,
+      messages: expect.stringContaining(`--engine ${engine} cannot be used with --strict`),
+    })
+  })
+
   test.each([
     ['--env', 'RANK', 'RANK=7'],
     ['--env', 'MASTER_PORT', 'MASTER_PORT='],
