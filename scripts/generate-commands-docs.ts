@@ -68,6 +68,9 @@ On a terminal, a finished report that is longer than the screen is shown in a pa
 (\`--follow\`, \`net watch\`) are not. \`--no-pager\` or an empty \`MUSTER_PAGER\` turns it off. The exit code is the verb's, however
 the pager ends.
 
+On a terminal, the longest texts of a table that is too wide for it are shortened with \`…\`. In a pipe and with \`--json\` they are
+whole.
+
 ## Environment variables
 
 ${ABOUT_VARIABLES}

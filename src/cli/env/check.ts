@@ -2,7 +2,6 @@
 
 import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
-import { textWidth } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Drift } from '../../ops/env/drift.ts'
@@ -13,7 +12,7 @@ import { gatherAreaFacts } from '../../ops/kernel/bring-up.ts'
 import { type BringUpOptions, prepareBringUp } from '../bring-up/prepare.ts'
 import { BringUpReport, tally } from '../bring-up/report.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
-import { formatTable, type TableOutput } from '../output/table.ts'
+import { fitsIn, formatTable, type TableOutput, TERMINAL } from '../output/table.ts'
 
 const USUAL_COLUMNS = 100
 
@@ -103,6 +102,7 @@ export function formatDrift({ hosts, rows, followed }: Drift, columns: number, o
   const groups = [...Map.groupBy(hosts, (host) => JSON.stringify(rows.map((row) => cell(row, host)))).values()].filter(
     (group) => rows.some((row) => row.values.has(group[0] ?? '')),
   )
+  const whole = out.isTTY === true ? TERMINAL : out
   const table = formatTable(
     ['', 'what', first, ...groups.map((group) => foldHostSet(group))],
     rows.map((row) => [
@@ -111,10 +111,9 @@ export function formatDrift({ hosts, rows, followed }: Drift, columns: number, o
       row.reference ?? ABSENT,
       ...groups.map((group) => cell(row, group[0] ?? '')),
     ]),
-    out,
+    whole,
   )
-  const isFitting = (text: string) => text.split('\n').every((line) => textWidth(line) <= columns)
-  if (out.isTTY !== true || isFitting(table)) return table
+  if (out.isTTY !== true || fitsIn(table, columns)) return table
   const othersOf = (row: Drift['rows'][number]) =>
     [...Map.groupBy(row.values, ([, value]) => value ?? ABSENT)].map(
       ([value, pairs]) => `${foldHostSet(pairs.map(([host]) => host))} ${value}`,
@@ -122,9 +121,9 @@ export function formatDrift({ hosts, rows, followed }: Drift, columns: number, o
   const list = formatTable(
     ['', 'what', first, 'others'],
     rows.map((row) => [row.gravity, row.name, row.reference ?? ABSENT, othersOf(row).join(' · ')]),
-    out,
+    whole,
   )
-  if (isFitting(list)) return list
+  if (fitsIn(list, columns)) return list
   return rows
     .map((row) => [`${row.gravity.padEnd(7)}  ${row.name}`, `${first} ${row.reference ?? ABSENT}`, ...othersOf(row)])
     .map((lines) => lines.map((line) => `${printable(line)}\n`).join(INDENT))
