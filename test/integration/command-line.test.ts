@@ -124,6 +124,11 @@ describe('the command line', () => {
     expect((await muster(['run'])).stderr).not.toContain('did you mean')
   })
 
+  it('suggests the verb that other tools call otherwise', async () => {
+    for (const [word, meant] of Object.entries({ add: 'submit', rm: 'cancel', stop: 'cancel', status: 'show' }))
+      expect((await muster(['job', word, '3'])).stderr).toContain(`Did you mean muster job ${meant}?`)
+  })
+
   it('names the group that is meant by its bare name, wherever a target is read', async () => {
     writeFileSync(join(directory, 'hosts.yaml'), `${HOSTS}groups: { gpu: m8 }\n`)
     for (const args of [

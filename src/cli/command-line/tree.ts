@@ -19,6 +19,21 @@ export const plainError = (text: string): string =>
 const withSeveralHosts = (text: string): string =>
   text.startsWith('muster: too many arguments') ? `${text.trimEnd()} Several hosts are one word: h1,h2\n` : text
 
+/** What other tools call it. */
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  ...{ add: 'submit', create: 'submit', new: 'submit', start: 'submit' },
+  ...{ delete: 'cancel', kill: 'cancel', remove: 'cancel', rm: 'cancel', stop: 'cancel' },
+  ...{ info: 'show', status: 'show', ls: 'list', ps: 'list', queue: 'list' },
+}
+
+/** Names the verb of the group that other tools call so, rather than one that is spelt alike. */
+function withOtherName(text: string, path: string, verbs: VerbTable): string {
+  const word = /^muster: unknown command '([a-z]+)'/.exec(text)?.[1] ?? ''
+  const meant = Object.hasOwn(OTHER_NAMES, word) ? (OTHER_NAMES[word] ?? '') : ''
+  if (!Object.hasOwn(verbs, meant)) return text
+  return `muster: unknown command '${word}'\n(Did you mean ${path} ${meant}?)\n`
+}
+
 /** Of the shared options, those that the root does not take by itself. */
 const OF_COMMANDS = 'Options of commands, before or after their name:'
 
@@ -103,7 +118,12 @@ export class VerbTree {
         .helpCommand(false)
         .showHelpAfterError(`Run: muster ${pathOf(command)} --help`)
       this.#entries.set(command, entry)
-      if ('verbs' in entry) this.#grow(command, entry.verbs)
+      if (!('verbs' in entry)) continue
+      const { verbs: below } = entry
+      command.configureOutput({
+        outputError: (text, write) => write(withOtherName(plainError(text), `muster ${pathOf(command)}`, below)),
+      })
+      this.#grow(command, below)
     }
     parent.hook('preSubcommand', async (_, command) => {
       const isForBelow = command.commands.some((below) => parent.args.includes(below.name()))

@@ -10,7 +10,7 @@ import type { CliContext } from '../command-line/verb.ts'
 import { launcherNames } from '../launch/launch-options.ts'
 import { jobsToName } from './jobs-to-name.ts'
 import type { OpenQueue } from './open-queue.ts'
-import { checkRoom, prepareJob, type SubmitOptions, submit, submitter } from './submit.ts'
+import { checkRoom, noteMissed, prepareJob, type SubmitOptions, submit, submitter } from './submit.ts'
 
 /** For sh as it is typed; where all of it is in quotes, as in a shell and in the docs, what is in them. */
 function commandIn(text: string): string {
@@ -50,6 +50,11 @@ export function typedWords({ store, inventory }: OpenQueue) {
  */
 export async function submitTyped(text: string, queue: OpenQueue, context: CliContext): Promise<readonly string[]> {
   const line = text.replace(/^\s*muster job submit\s+/, '')
+  // Typed from habit: it would run on a host.
+  if (/^\s*muster\s/.test(line)) {
+    const hint = 'Run other commands of muster in a shell. To run muster as a job, put -- before it.'
+    throw new MusterError('usage', 'of the commands of muster, only job submit is read here', { hint })
+  }
   const [, before = '', command = line] = /^\s*(|-.*?\s)--\s(.*)$/s.exec(line) ?? []
   const hasOptionsAlone = /^\s*-/.test(command)
   const words = hasOptionsAlone ? splitWords(command.replace(/(^|\s)--\s*$/, '')) : splitWords(before)
@@ -82,6 +87,7 @@ export async function submitTyped(text: string, queue: OpenQueue, context: CliCo
   const quiet: CliContext = { ...context, stderr }
   const spec = await prepareJob(rest, options, queue, quiet)
   await checkRoom(spec, queue, options, quiet)
+  noteMissed(options, queue, quiet)
   const ids = submitter(options, queue, quiet)([spec]).flat()
   const [first = 0, last = first] = [ids[0], ids.at(-1)]
   return [`submitted ${ids.length === 1 ? `job ${first}` : `jobs ${first}-${last}`}`, ...said]

@@ -261,6 +261,7 @@ MUSTER_RANK and MUSTER_HOSTS are set as well.
       if (options.dryRun && spec.engine !== undefined) return await tryOnEngine(spec, queue, options, context)
       if (options.dryRun) return await tryOut(spec, queue, options, context)
       await checkRoom(spec, queue, options, context)
+      noteMissed(options, queue, context)
       for (const ids of submit([spec])) printIds(ids, options, context)
     } else {
       if (words.length > 0 || options.dryRun)
@@ -270,7 +271,10 @@ MUSTER_RANK and MUSTER_HOSTS are set as well.
       for await (const lines of linesOf(options.from, context)) {
         const specs = lines.map((line) => specOf([line], options, place, queue))
         // All lines ask for the same.
-        if (!isChecked && specs[0] !== undefined) await checkRoom(specs[0], queue, options, context)
+        if (!isChecked && specs[0] !== undefined) {
+          await checkRoom(specs[0], queue, options, context)
+          noteMissed(options, queue, context)
+        }
         isChecked = true
         for (const ids of submit(specs)) printIds(ids, options, context)
       }
@@ -278,6 +282,12 @@ MUSTER_RANK and MUSTER_HOSTS are set as well.
     noticeScheduler(queue, context)
     return EXIT.ok
   },
+}
+
+/** Says of jobs of --after that they cannot be done any more: the new one is accepted, and then cancelled. */
+export function noteMissed({ after }: SubmitOptions, queue: OpenQueue, context: CliContext): void {
+  const why = missedBy({ after }, queue).map(({ words }) => words)
+  if (why.length > 0) notice(context, `muster: it can never start: ${why.join('; ')}\n`)
 }
 
 /**

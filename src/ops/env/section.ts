@@ -38,7 +38,7 @@ const hostPath = text(
   'directory',
   [/^[^"]*$/, 'may not contain quotes or control characters'],
   [/^(?!(.*\/)?\.\.(\/|$))/, 'may not contain ..'],
-  [/^(\/|~\/)[^/]/, 'must begin with / or ~/'],
+  [/^(\/|~\/)[^/]/, 'must begin with / or ~/ and name a directory below that'],
 )
 
 const name = (pattern: RegExp, characters: string) =>
@@ -93,7 +93,7 @@ export const section = defineSection(
               example: 'Dockerfile',
             },
             name: {
-              schema: name(/^[a-zA-Z0-9][\w.-]+$/, '_ . and -'),
+              schema: name(/^[a-zA-Z0-9][\w.-]+$/, '_ . and -, of two or more'),
               about: 'The name of the container.',
               example: 'trainer',
               fallback: '`muster`',

@@ -1,6 +1,6 @@
 /** What the JSON files of `simulate gangs` and `simulate queue` have in common. */
 import * as z from 'zod'
-import { MusterError } from '../../base/errors.ts'
+import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { type HostCapacity, type ResourceRequest, WHOLE_MILLI } from '../model/resources.ts'
 
@@ -22,7 +22,9 @@ export function parseJson<T>(text: string, what: string, schema: z.ZodType<T>): 
   try {
     value = JSON.parse(text)
   } catch (error) {
-    throw new MusterError('configuration', `the ${what} file is not valid JSON`, { cause: error })
+    throw new MusterError('configuration', printable(`the ${what} file is not valid JSON: ${messageOf(error)}`), {
+      cause: error,
+    })
   }
   const result = schema.safeParse(value)
   if (result.success) return result.data

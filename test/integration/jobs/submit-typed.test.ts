@@ -56,6 +56,13 @@ it.each([
   expect(specOf(1)?.command).toBe(command)
 })
 
+it('runs no command of muster on a host that was meant for a shell, unless it stands after --', async () => {
+  for (const typed of ['muster job cancel 3', ' muster launch mpi -- hostname'])
+    await expect(queue.submit(typed)).rejects.toThrow('of the commands of muster, only job submit is read here')
+  expect(await queue.submit('-- muster doctor')).toEqual(['submitted job 1'])
+  expect(specOf(1)?.command).toBe('muster doctor')
+})
+
 it('refuses a directory that is not on this machine', async () => {
   await expect(queue.submit('--copy-dir no -- true')).rejects.toThrow(
     /^--copy-dir no: there is no such directory on this machine$/,

@@ -313,7 +313,10 @@ describe('an invalid file', () => {
     [
       'the directory of an environment that is relative, or leaves its parent',
       'hosts: { a: }\nenvironment: { venv: { path: v, wheels: /w/../x } }',
-      ['2:30: path v must begin with / or ~/', '2:41: wheels /w/../x may not contain ..'],
+      [
+        '2:30: path v must begin with / or ~/ and name a directory below that',
+        '2:41: wheels /w/../x may not contain ..',
+      ],
     ],
     [
       'a missing key',

@@ -314,6 +314,8 @@ describe('muster job', () => {
     expect(await dry('--after', '1-2')).toMatchObject({ exitCode: 1, output: `It can never start: ${why}.\n` })
     const { exitCode, output } = await dry('--after', '1', '--json')
     expect([exitCode, JSON.parse(output)]).toMatchObject([1, { type: 'trial', fits: false, why: [why] }])
+    const late = await job(['submit', '--after', '1', '--hold', '--', 'true'])
+    expect([late.exitCode, late.messages]).toEqual([0, expect.stringContaining(`muster: it can never start: ${why}\n`)])
     const waiting = await dry('--after', '2')
     expect([waiting.exitCode, waiting.output]).toEqual([0, 'bundle 0: here\n'])
     expect(waiting.messages).toContain('muster: waiting for job 2 first\n')
