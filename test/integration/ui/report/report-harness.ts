@@ -25,11 +25,17 @@ export function harness(size = { columns: 120, rows: 40 }, directory = newDirect
     type(`${line}\r`)
     for (const host of all) await print(host, `${line}\r\n\x1b[?2004l\r${answer(host)}\x1b[?2004h${host}# `)
   }
+  let isOver = false
+  onTestFinished(() => {
+    isOver = true
+  })
   const report = async () => {
     type('\x1de')
     const folder = join(directory, 'muster/reports')
     for (;;) {
       await new Promise((resolve) => setImmediate(resolve))
+      // A dialog may have taken the keys.
+      if (isOver) throw new Error('no report was written')
       if (/^(?:report (?:copied|written)|cannot|no report)/.test(harness.console.state.notice?.text ?? '')) break
     }
     const names = readdirSync(folder)
