@@ -1,12 +1,15 @@
 /**
  * Packages through apt, dnf, zypper, pacman and apk: queries, installs, and removes what was installed for an area
- * and nothing else (`/var/lib/muster/packages-AREA` lists it, written before the first installation). Packages that were there before,
- * and packages that others need, are never removed. If the package manager is in use, Muster says so and waits for a limited time.
+ * and nothing else (`/var/lib/muster/packages-AREA` lists it). Packages that were there before, and packages that others need, are never
+ * removed. What an installation is about to add is on a note first (`packages-AREA.begun`), and on the list once the package manager
+ * has ended and it is installed. A note that remains is of an installation that was stopped: somebody else may have installed its
+ * packages since, so they are never removed. If the package manager is in use, Muster says so and waits for a limited time.
  */
 import { defined } from '../../base/defined.ts'
 import { isInstalledName, isPackageVersion, type PackageChoice } from '../../base/package-choice.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Fact } from './fact.ts'
+import { type Finding, onHost } from './finding.ts'
 import { type Action, type Check, type Step, steps, type Verdict } from './operation.ts'
 
 export type PackageManager = 'apt' | 'dnf' | 'zypper' | 'pacman' | 'apk'
@@ -20,6 +23,8 @@ export type Packages = {
   readonly installed: ReadonlyMap<string, string>
   /** What Muster installed for the area. */
   readonly own: readonly string[]
+  /** Where an installation was stopped: what it may have installed, and is there now. */
+  readonly unclear?: readonly string[]
 }
 
 /** What the repositories of a host offer. */
@@ -58,6 +63,7 @@ const LOCK_WAIT_S = 120
 const INSTALL_TIMEOUT_MS = 15 * 60_000
 
 const recordOf = (area: string): string => `/var/lib/muster/packages-${area}`
+const noteOf = (area: string): string => `${recordOf(area)}.begun`
 const wordsOf = (words: readonly string[]): string => words.map(shellQuote).join(' ')
 
 /** What apt says it would do, without a lock. */
@@ -86,8 +92,9 @@ function byManager(scriptOf: (manager: PackageManager) => string): string {
 
 export function packagesFact(names: PackageNames, area: string): Fact<Packages> {
   const record = recordOf(area)
+  const note = noteOf(area)
   const query = (manager: PackageManager) =>
-    names[manager].length === 0 ? '' : `set -- ${wordsOf(names[manager])}; ${QUERIES[manager]}`
+    `${names[manager].length === 0 ? '' : `set -- ${wordsOf(names[manager])}; ${QUERIES[manager]}\n`}if [ -f ${note} ]; then tell ${note} 'begun '; set -- $(cat ${note}); { ${QUERIES[manager]}; } | sed 's/^installed /there /'; fi`
   return {
     script: `${byManager(query)}\n[ ! -f ${record} ] || tell ${record} 'own '`,
     parse(text) {
@@ -95,14 +102,20 @@ export function packagesFact(names: PackageNames, area: string): Fact<Packages> 
       const manager = MANAGERS.find((each) => each === first)
       if (manager === undefined) return undefined
       const words = lines.map((line) => line.trim().split(/\s+/))
-      const own = words.flatMap(([key, name]) =>
-        key === 'own' && name !== undefined && isInstalledName(name) ? [name] : [],
-      )
+      const namesOf = (word: string) => [
+        ...new Set(
+          words.flatMap(([key, name]) => (key === word && name !== undefined && isInstalledName(name) ? [name] : [])),
+        ),
+      ]
+      const own = namesOf('own')
+      const begun = namesOf('begun')
+      const there = new Set(namesOf('there'))
+      const unclear = begun.filter((name) => !own.includes(name) && there.has(name.replace(/:.*$/, '')))
       const wanted = new Set(names[manager])
       const installed = words.flatMap(([state, name = '', version = '']) =>
         wanted.has(name) && state === 'installed' ? [[name, version] as const] : [],
       )
-      return { manager, installed: new Map(installed), own: [...new Set(own)] }
+      return { manager, installed: new Map(installed), own, ...(begun.length === 0 ? {} : { unclear }) }
     },
   }
 }
@@ -233,7 +246,7 @@ const LOCKED = [
 
 /**
  * `patiently` runs its arguments, again while the package manager is in use, and shows their output; it ends the script if that
- * does not end in time. No package may ask a question.
+ * does not end in time. It calls `settle` before that, and `waited_for_others` before each new attempt. No package may ask a question.
  */
 const PATIENTLY = `patiently() {
   waited=0
@@ -249,10 +262,11 @@ const PATIENTLY = `patiently() {
       exit 1
     fi
     [ $waited -ne 0 ] || echo "waiting: another process uses the package manager: $held"
-    sleep 2; waited=$((waited + 2))
+    sleep 2; waited=$((waited + 2)); waited_for_others
   done
 }
 settle() { :; }
+waited_for_others() { :; }
 umask 022
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 APT_LISTCHANGES_FRONTEND=none APT_LISTBUGS_FRONTEND=none
 `
@@ -263,10 +277,11 @@ const APT_INSTALL = `${APT} ${KEEP_CONFIGURATION} --no-remove --no-install-recom
 const DNF = 'dnf -y --setopt=exit_on_lock=True'
 const INSTALLS: Readonly<Record<PackageManager, string>> = {
   // Packages that an earlier run left half configured come first; the lists may be old or missing.
-  apt: `[ -z "$(dpkg --audit)" ] || patiently dpkg --configure -a || exit 1
-patiently ${APT_INSTALL} install "$@" || {
-  echo 'trying again with fresh lists'
-  patiently ${APT} update && guard "$@" && patiently ${APT_INSTALL} install "$@"
+  apt: `{ [ -z "$(dpkg --audit)" ] || patiently dpkg --configure -a; } && {
+  patiently ${APT_INSTALL} install "$@" || {
+    echo 'trying again with fresh lists'
+    patiently ${APT} update && guard "$@" && patiently ${APT_INSTALL} install "$@"
+  }
 }`,
   dnf: `patiently ${DNF} install "$@"`,
   zypper: 'patiently zypper --non-interactive install --no-recommends "$@"',
@@ -298,16 +313,38 @@ const CHANGES: Partial<Record<PackageManager, string>> = {
     sed -n -E '/^(Upgrading|Downgrading|Removing|Reinstalling)/,/^$/s/^ ([^ ]+) +.*/\\1/p'`,
 }
 
-/** `is_installed NAME` */
-const isInstalled = (manager: PackageManager) =>
-  `is_installed() { { ${QUERIES[manager]}; } 2> /dev/null | grep -q '^installed '; }`
-
-/** Forgets what is on the record and is not installed: somebody else may install it later. */
-const SETTLE = `settle() {
-  [ -f "$r" ] || return 0
-  while read -r each; do ! is_installed "$each" || printf '%s\\n' "$each"; done < "$r" > "$r.new"
-  if [ -s "$r.new" ]; then mv -f "$r.new" "$r"; else rm -f "$r" "$r.new" "$r.asked"; rmdir "\${r%/*}" 2> /dev/null || :; fi
+/** `is_installed NAME`; `present` and `absent` print those of their arguments that are installed or not, with one query for most. */
+const installedFunctions = (
+  manager: PackageManager,
+) => `is_installed() { { ${QUERIES[manager]}; } 2> /dev/null | grep -q '^installed '; }
+present() {
+  [ $# -gt 0 ] || return 0
+  found=" $( { ${QUERIES[manager]}; } 2> /dev/null | sed -n 's/^installed \\([^ ]*\\).*/\\1/p' | tr '\\n' ' ')"
+  for each; do
+    case $each in
+      *:*) ! is_installed "$each" || printf '%s\\n' "$each";;
+      *) case $found in *" $each "*) printf '%s\\n' "$each";; esac;;
+    esac
+  done
+}
+absent() {
+  found=" $(present "$@" | tr '\\n' ' ')"
+  for each; do case $found in *" $each "*) ;; *) printf '%s\\n' "$each";; esac; done
 }`
+
+/**
+ * `record` writes the record anew: what is installed of it and of the arguments. What is not installed is forgotten, because somebody
+ * else may install it later. `tidy` removes the directory if it is empty.
+ */
+const RECORD = `tidy() { rmdir "\${r%/*}" 2> /dev/null || :; }
+record() {
+  [ -d "\${r%/*}" ] || return 0
+  present $(cat "$r" 2> /dev/null) "$@" | sort -u > "$r.new" || return 1
+  if [ -s "$r.new" ]; then mv -f "$r.new" "$r"; else rm -f "$r" "$r.new" "$r.asked"; fi
+}`
+
+/** Runs the command before the script ends at a signal, as it does when Muster is stopped. */
+const atSignal = (command: string): string => `trap 'trap "" HUP INT TERM; ${command}; exit 143' HUP INT TERM`
 
 /** The word that means exactly this version to the package manager. */
 function wordOf(manager: PackageManager, { name, version }: PackageChoice): string {
@@ -337,14 +374,39 @@ export function installVerdict(
 }
 
 /** Removes what Muster installed for the area; `because`: the reason if it installed nothing. */
-export function removalVerdict(area: string, { manager, own }: Packages, because = ''): Verdict {
+export function removalVerdict(area: string, { manager, own, unclear }: Packages, because = ''): Verdict {
   const step: Step = {
     id: 'remove',
-    title: 'remove the packages that Muster installed, except those that other packages need',
-    changes: own.map((name) => `- package ${name}`),
+    title:
+      own.length > 0
+        ? 'remove the packages that Muster installed, except those that other packages need'
+        : 'delete the note of an installation that was stopped halfway',
+    changes: [
+      ...own.map((name) => `- package ${name}`),
+      ...(unclear === undefined ? [] : [`- ${noteOf(area)}`]),
+      ...(unclear ?? []).map((name) => `~ package ${name} stays: ${UNCLEAR}`),
+    ],
     run: removePackages(manager, own, area),
   }
-  return steps('differs', [own.length > 0 && step], because)
+  return steps('differs', [(own.length > 0 || unclear !== undefined) && step], because)
+}
+
+const UNCLEAR = 'Muster does not know whether it installed this'
+
+/** What `down` will leave, for `status` and `up`. */
+export function unclearFindings(area: string, host: string, { manager, unclear = [] }: Packages): readonly Finding[] {
+  if (unclear.length === 0) return []
+  const remove = {
+    apt: 'apt-get purge',
+    dnf: 'dnf remove',
+    zypper: 'zypper remove',
+    pacman: 'pacman -Rs',
+    apk: 'apk del',
+  }
+  const names = unclear.join(' ')
+  const cause = `an installation was stopped halfway. Muster does not know whether it installed ${names}, so down keeps this`
+  const hint = `To remove it: sudo ${remove[manager]} ${names}. To keep it, delete Muster's note`
+  return [{ host, gravity: 'note', id: 'unclear-packages', cause, hint, fix: onHost(`sudo rm ${noteOf(area)}`) }]
 }
 
 /** Exit code 0: these packages are installed, in these versions. */
@@ -360,7 +422,13 @@ ${tests.join('\n')}`,
   }
 }
 
-/** Installs missing packages, and records them as the area's. */
+/** Those of the wanted packages that are the area's were asked for by name. */
+const CLAIM_ASKED = `
+  [ -f "$r" ] || return 0
+  { cat "$r.asked" 2> /dev/null; for name in $names; do ! grep -q -x -F -e "$name" "$r" || printf '%s\\n' "$name"; done; } |
+    sort -u > "$r.new" && mv -f "$r.new" "$r.asked"`
+
+/** Installs missing packages, and records those that were added as the area's. */
 export function installPackages(
   manager: PackageManager,
   choices: readonly PackageChoice[],
@@ -376,8 +444,8 @@ export function installPackages(
       : `changed=$( { ${changes}; } | while read -r each; do grep -q -s -x -F -e "$each" "$r" || printf ' %s' "$each"; done)
   [ -z "$changed" ] || { echo "refused: this would change or remove packages that are there:$changed" >&2; settle; exit 1; }`
   return {
-    script: `${PATIENTLY}${isInstalled(manager)}
-${SETTLE}
+    script: `${PATIENTLY}${installedFunctions(manager)}
+${RECORD}
 guard() {
   ${refusal}
 }
@@ -387,14 +455,26 @@ names=${shellQuote(choices.map(({ name }) => name).join(' '))}
 ${isRefreshed ? (REFRESHES[manager] ?? '') : ''}
 set -- ${wordsOf(choices.map((choice) => wordOf(manager, choice)))}
 guard "$@"
-mkdir -p "\${r%/*}" || exit 1
+begun=$( {
+  absent $names${added}
+} | sort -u)
+unclear=$(present $(cat "$r.begun" 2> /dev/null) | if [ -f "$r" ]; then grep -v -x -F -f "$r"; else cat; fi)
+note() {
+  if [ $# -eq 0 ]; then rm -f "$r.begun"; else printf '%s\\n' "$@" > "$r.new" && mv -f "$r.new" "$r.begun"; fi
+}
+claim() {
+  record $begun || return 1${isStrict ? CLAIM_ASKED : ''}
+}
+settle() { claim && note $unclear && tidy; }
+waited_for_others() { begun=$(absent $begun); }
+mkdir -p "\${r%/*}" && note $begun $unclear || exit 1
+${atSignal('claim && note $(absent $begun) $unclear')}
 {
-  cat "$r" 2> /dev/null
-  for name in $names; do is_installed "$name" || printf '%s\\n' "$name"; done${added}
-} | sort -u > "$r.new" && mv -f "$r.new" "$r" || exit 1
-${isStrict ? `{ cat "$r.asked" 2> /dev/null; for name in $names; do ! grep -q -x -F -e "$name" "$r" || printf '%s\\n' "$name"; done; } | sort -u > "$r.new" && mv -f "$r.new" "$r.asked" || exit 1\n` : ''}{
 ${INSTALLS[manager]}
-} || { status=$?; settle; exit $status; }`,
+}
+status=$?
+settle || [ $status -ne 0 ] || status=1
+exit $status`,
     asRoot: true,
     timeoutMs: INSTALL_TIMEOUT_MS,
   }
@@ -440,8 +520,8 @@ if [ $# -gt 0 ]; then
 fi
 `
   return {
-    script: `${PATIENTLY}${isInstalled(manager)}
-${SETTLE}
+    script: `${PATIENTLY}${installedFunctions(manager)}
+${RECORD}
 losses() { ${LOSSES[manager] ?? ':'}; }
 own=${shellQuote(` ${names.join(' ')} `)}
 r=${recordOf(area)}
@@ -454,7 +534,7 @@ ${manager === 'apt' ? unneeded : ''}for each in $own; do
   ${manager === 'apt' ? '! is_installed "$each" || patiently apt-mark -q auto "$each"' : ':'}
   grep -v -x -F -e "$each" "$r.asked" > "$r.new"; mv -f "$r.new" "$r.asked" || exit 1
 done
-settle`,
+record && tidy`,
     asRoot: true,
     timeoutMs: INSTALL_TIMEOUT_MS,
   }
@@ -463,7 +543,8 @@ settle`,
 /** Removes what Muster installed for the area, if it is still there and no other package needs it. */
 export function removePackages(manager: PackageManager, own: readonly string[], area: string): Action {
   return {
-    script: `${PATIENTLY}${isInstalled(manager)}
+    script: `${PATIENTLY}${installedFunctions(manager)}
+${RECORD}
 losses() { ${LOSSES[manager] ?? ':'}; }
 own=${shellQuote(` ${own.join(' ')} `)}
 r=${recordOf(area)}
@@ -474,7 +555,7 @@ ${manager === 'apt' ? KEEP_NEEDED : ''}if [ $# -gt 0 ]; then
   [ -z "$lost" ] || { echo "refused: packages that Muster did not install need these: $lost" >&2; exit 1; }
   ${REMOVALS[manager]} || exit 1
 fi
-rm -f "$r" "$r.asked"; rmdir "\${r%/*}" 2> /dev/null || :`,
+rm -f "$r" "$r.asked" "$r.begun"; tidy`,
     asRoot: true,
     timeoutMs: INSTALL_TIMEOUT_MS,
   }

@@ -23,6 +23,7 @@ import {
   packagesFact,
   removalVerdict,
   removeUndeclared,
+  unclearFindings,
 } from '../kernel/packages.ts'
 import { mostCommon } from './most-common.ts'
 import { compareContents, type PrefixContent, planPrefix, prefixFact } from './prefix.ts'
@@ -301,7 +302,11 @@ export const area = defineArea<PackagesSpec, Facts>({
   isUsedByJobs: true,
   plan,
   async verify({ prefixes }, { facts }, hostExec, depth) {
-    if (depth === 'status') return []
+    const unclear = [...facts].flatMap(([host, { facts: own }]) => {
+      const there = knownValue(own.packages)
+      return there === undefined ? [] : unclearFindings(AREA, host, there)
+    })
+    if (depth === 'status') return unclear
     const compared = prefixes.map(({ path, hosts }) =>
       compareContents(
         path,
@@ -309,6 +314,6 @@ export const area = defineArea<PackagesSpec, Facts>({
         hostExec,
       ),
     )
-    return (await Promise.all(compared)).flat()
+    return [...unclear, ...(await Promise.all(compared)).flat()]
   },
 })

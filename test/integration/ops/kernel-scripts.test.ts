@@ -1,5 +1,6 @@
 /** The kernel's scripts in a real shell: facts, files, packages and services, on this machine with a home of its own. */
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import {
   mkdirSync,
   mkdtempSync,
@@ -352,9 +353,10 @@ describe('packages', () => {
 
   it('wait for another user of the package manager, and say so', () => {
     stub('sleep', 'exit 0')
+    stub('rpm', `[ ! -e ${home}/done ] || echo installed nfs-utils 2.6-1`)
     stub(
       'dnf',
-      `if [ -e ${home}/free ]; then echo done "$@"; else touch ${home}/free; echo "Failed to obtain the transaction lock (logged in as: root)"; exit 1; fi`,
+      `if [ -e ${home}/free ]; then : > ${home}/done; echo done "$@"; else touch ${home}/free; echo "Failed to obtain the transaction lock (logged in as: root)"; exit 1; fi`,
     )
     const script = installPackages('dnf', [{ name: 'nfs-utils' }], 'nfs').script.replaceAll(
       '/var/lib/muster',
@@ -524,7 +526,7 @@ esac`,
   })
 
   it('that dnf would change besides are named, and nothing is installed', () => {
-    stub('rpm', 'exit 1')
+    stub('rpm', `[ ! -e ${home}/asked ] || echo installed openmpi 4.1.1-7`)
     stub(
       'dnf',
       `case "$*" in *--assumeno*) cat ${home}/table; exit 1;; esac
@@ -559,10 +561,10 @@ Transaction Summary
 
   it('that were there and are only upgraded are not taken for installed ones', () => {
     stub('dpkg', 'exit 0')
-    stub('dpkg-query', 'exit 1')
+    stub('dpkg-query', `shift 3; for name; do [ ! -e ${home}/done ] || echo "installed $name 1"; done`)
     stub(
       'apt-get',
-      `case "$*" in *' -s '*) echo 'Inst libc6 [2.36-8] (2.36-9 Debian [amd64])'; echo 'Inst rpcbind (1.2 Debian [amd64])'; echo 'Inst nfs-common (2.6 Debian [amd64])';; esac`,
+      `case "$*" in *' -s '*) echo 'Inst libc6 [2.36-8] (2.36-9 Debian [amd64])'; echo 'Inst rpcbind (1.2 Debian [amd64])'; echo 'Inst nfs-common (2.6 Debian [amd64])';; *) : > ${home}/done;; esac`,
     )
     const { script } = installPackages('apt', [{ name: 'nfs-common' }], 'nfs')
     expect(runScript(script.replaceAll('/var/lib/muster', `${home}/lib`)).status).toBe(0)
@@ -571,7 +573,7 @@ Transaction Summary
 
   it('that could not be installed are not recorded', () => {
     stub('dpkg', 'exit 0')
-    stub('dpkg-query', 'case $* in *rpcbind) echo "installed rpcbind 1";; *) exit 1;; esac')
+    stub('dpkg-query', 'case $* in *rpcbind*) echo "installed rpcbind 1";; *) exit 1;; esac')
     stub(
       'apt-get',
       `case "$*" in *' -s '*) echo 'Inst keyutils (1 Debian)'; echo 'Inst nfs-common (2.6 Debian)';; *) echo 'E: disk full' >&2; exit 100;; esac`,
@@ -581,6 +583,81 @@ Transaction Summary
     const { script } = installPackages('apt', [{ name: 'nfs-common' }], 'nfs')
     expect(runScript(script.replaceAll('/var/lib/muster', `${home}/lib`)).status).toBe(100)
     expect(readFileSync(join(home, 'lib/packages-nfs'), 'utf8')).toBe('rpcbind\n')
+    expect(readdirSync(join(home, 'lib'))).toEqual(['packages-nfs'])
+  })
+
+  describe('of a host whose apt', () => {
+    /** apt that adds rpcbind and nfs-common; `install`: what it does in place of that, where `db` is what is installed. */
+    const script = (install: string) => {
+      mkdirSync(join(home, 'db'))
+      stub('dpkg', '[ "$1" != --audit ] || exit 0; exit 1')
+      stub('dpkg-query', `shift 3; for name; do [ ! -e ${home}/db/$name ] || echo "installed $name 1"; done`)
+      stub(
+        'apt-get',
+        `cd ${home}/db || exit 1
+case "$*" in
+  *' -s '*) for name in rpcbind nfs-common; do [ -e $name ] || echo "Inst $name (1 Debian)"; done;;
+  *install*) ${install};;
+esac`,
+      )
+      return moved(installPackages('apt', choicesOf(['nfs-common']), 'nfs', { isStrict: true }).script)
+    }
+    const moved = (text: string) => text.replaceAll('/var/lib/muster', `${home}/lib`)
+    const packagesHere = async () => {
+      const fact = packagesFact(names, 'nfs')
+      return await ask({ ...fact, script: moved(fact.script) })
+    }
+    const recorded = () => (readdirSync(home).includes('lib') ? readdirSync(join(home, 'lib')) : [])
+    /** Stops the script, with all that it started or alone, once apt has installed rpcbind and is at work. */
+    const stopped = async (signal: 'SIGTERM' | 'SIGKILL', shell: readonly string[]) => {
+      const text = script(`: > rpcbind; : > ${home}/working; exec sleep 98765`)
+      const [program = '', ...words] = shell
+      const child = spawn(findProgram(program) ?? program, [...words, '-c', text], {
+        env: environment(),
+        detached: true,
+        stdio: 'ignore',
+      })
+      const ended = once(child, 'exit')
+      await waitUntil(() => readdirSync(home).includes('working'), 'apt at work')
+      process.kill(-(child.pid ?? Number.NaN), signal)
+      await ended
+    }
+
+    it.each(
+      SHELLS.filter(([name = '']) => findProgram(name) !== undefined).map((words) => [words.join(' '), words]),
+    )('was stopped are those that it had installed, and not one that a person installs later (%s)', async (_, shell) => {
+      await stopped('SIGTERM', shell)
+      expect(await packagesHere()).toMatchObject({ own: ['rpcbind'], unclear: [] })
+      writeFileSync(join(home, 'db/nfs-common'), '')
+      expect(await packagesHere()).toMatchObject({ own: ['rpcbind'], unclear: ['nfs-common'] })
+    })
+
+    it('was killed with Muster are left to the user, also after the next installation, until down', async () => {
+      await stopped('SIGKILL', ['sh'])
+      expect(await packagesHere()).toMatchObject({ own: [], unclear: ['rpcbind'] })
+      stub('apt-get', `case "$*" in *' -s '*) ;; *) : > ${home}/db/nfs-common;; esac`)
+      const next = installPackages('apt', choicesOf(['nfs-common']), 'nfs', { isStrict: true })
+      expect(runScript(moved(next.script)).status).toBe(0)
+      expect(await packagesHere()).toMatchObject({ own: ['nfs-common'], unclear: ['rpcbind'] })
+      stub('apt-get', `case "$*" in *' -s '*) ;; *purge*) rm ${home}/db/nfs-common;; esac`)
+      expect(runScript(moved(removePackages('apt', ['nfs-common'], 'nfs').script)).status).toBe(0)
+      expect([readdirSync(join(home, 'db')), recorded()]).toEqual([['rpcbind'], []])
+    })
+
+    it('reports success without installing anything are not recorded', async () => {
+      expect(runScript(script('exit 0')).status).toBe(0)
+      expect(recorded()).toEqual([])
+    })
+
+    it('waited while another apt installed them are not recorded', async () => {
+      const text = script(
+        `[ -e ${home}/free ] || { echo 'E: Could not get lock /var/lib/dpkg/lock-frontend' >&2; exit 100; }; : > rpcbind`,
+      )
+      stub('sleep', `: > ${home}/free; : > ${home}/db/nfs-common`)
+      expect(runScript(text).status).toBe(0)
+      expect(await packagesHere()).toMatchObject({ own: ['rpcbind'] })
+      expect(recorded()).toEqual(['packages-nfs', 'packages-nfs.asked'])
+    })
   })
 })
 

@@ -203,6 +203,33 @@ signal.pause()`
     expect(await installed()).toEqual(['lab-there 2.0\n', 'lab-there 1.0\n', 'lab-there 2.0\n'])
   })
 
+  it('leaves what a person installs after Ctrl-C, and says so', async () => {
+    declare('{ install: [lab-hello], hosts: m2 }')
+    const hook = '/etc/apt/apt.conf.d/99hold'
+    const words = 'DPkg::Pre-Invoke { "echo > /tmp/at-work; exec sleep 98765"; };'
+    await tiny.exec('m2', `apt-get -q update; mkfifo /tmp/at-work; echo ${shellQuote(words)} > ${hook}`)
+    const [program = '', ...argv] = lab.command(command('up', '--yes'))
+    const child = spawn(program, argv, { env: lab.environment, stdio: 'ignore' })
+    const ended = once(child, 'close')
+    await tiny.exec('m2', 'read -r _ < /tmp/at-work || :')
+    child.kill('SIGINT')
+    expect((await ended)[0]).toBe(130)
+    await tiny.exec('m2', `rm ${hook} /tmp/at-work; apt-get -q -y install lab-hello`)
+    const status = await muster('status')
+    expect([status.code, status.stdout]).toEqual([0, expect.stringMatching(/^good +packages · m2/m)])
+    expect(status.stdout).toContain(
+      "note  packages · m2: an installation was stopped halfway. Muster does not know whether it installed lab-base lab-hello, so down keeps this. To remove it: sudo apt-get purge lab-base lab-hello. To keep it, delete Muster's note (there: sudo rm /var/lib/muster/packages-packages.begun)",
+    )
+    const down = await muster('down', '--yes')
+    expect([down.code, down.stdout]).toEqual([
+      0,
+      expect.stringContaining('~ package lab-hello stays: Muster does not know whether it installed this'),
+    ])
+    expect((await installed())[1]).toBe('lab-base 1.0\nlab-hello 2.0-1\nlab-there 1.0\n')
+    expect(await tiny.exec('m2', 'ls /var/lib/muster 2> /dev/null || :')).toBe('')
+    await tiny.exec('m2', 'apt-get -q -y purge lab-hello lab-base')
+  })
+
   it('compares prefixes: what is missing, what differs, and contents of the same size', async () => {
     declare('{ prefixes: [/opt/lab-mpi] }')
     const make =
