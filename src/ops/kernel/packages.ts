@@ -288,6 +288,7 @@ const INSTALLS: Readonly<Record<PackageManager, string>> = {
   pacman: 'patiently pacman --noconfirm --needed -S "$@" || patiently pacman --noconfirm --needed -Sy "$@"',
   apk: 'patiently apk add "$@" || patiently apk add --update-cache "$@"',
 }
+/** Removes the arguments. */
 const REMOVALS: Readonly<Record<PackageManager, string>> = {
   apt: `patiently ${APT} purge "$@"`,
   dnf: `patiently ${DNF} remove "$@"`,
@@ -500,6 +501,24 @@ const KEEP_NEEDED = `if [ $# -gt 0 ] && [ -n "$(losses "$@")" ]; then
 fi
 `
 
+/** `removal` removes its arguments; if one of them remains, the script ends, and what is still there stays on the record. */
+const removalFunctions = (
+  manager: PackageManager,
+  own: readonly string[],
+  area: string,
+) => `${PATIENTLY}${installedFunctions(manager)}
+${RECORD}
+settle() { record; }
+gone() {
+  left=$(present "$@" | tr '\\n' ' ')
+  [ -z "$left" ] || { echo "${PROGRAMS[manager]} reported success, but these are still installed: $left" >&2; return 1; }
+}
+removal() { ${REMOVALS[manager]} && gone "$@" || { record; exit 1; }; }
+losses() { ${LOSSES[manager] ?? ':'}; }
+own=${shellQuote(` ${own.join(' ')} `)}
+r=${recordOf(area)}
+${atSignal('record')}`
+
 /** The packages that Muster installed for the area because they were asked for by name, not because others need them. */
 export function askedPackagesFact(area: string): Fact<readonly string[]> {
   const asked = `${recordOf(area)}.asked`
@@ -516,19 +535,15 @@ export function askedPackagesFact(area: string): Fact<readonly string[]> {
 export function removeUndeclared(manager: PackageManager, names: readonly string[], area: string): Action {
   const unneeded = `set -- $(apt-get -q -s autoremove | sed -n 's/^Remv \\([^ ]*\\).*/\\1/p' | grep -x -F -f "$r")
 if [ $# -gt 0 ]; then
-  ${REMOVALS.apt} || exit 1
+  removal "$@"
 fi
 `
   return {
-    script: `${PATIENTLY}${installedFunctions(manager)}
-${RECORD}
-losses() { ${LOSSES[manager] ?? ':'}; }
-own=${shellQuote(` ${names.join(' ')} `)}
-r=${recordOf(area)}
+    script: `${removalFunctions(manager, names, area)}
 set --
 for each in $own; do ! is_installed "$each" || set -- "$@" "$each"; done
 ${KEEP_NEEDED}if [ $# -gt 0 ]; then
-  ${REMOVALS[manager]} || exit 1
+  removal "$@"
 fi
 ${manager === 'apt' ? unneeded : ''}for each in $own; do
   ${manager === 'apt' ? '! is_installed "$each" || patiently apt-mark -q auto "$each"' : ':'}
@@ -543,17 +558,13 @@ record && tidy`,
 /** Removes what Muster installed for the area, if it is still there and no other package needs it. */
 export function removePackages(manager: PackageManager, own: readonly string[], area: string): Action {
   return {
-    script: `${PATIENTLY}${installedFunctions(manager)}
-${RECORD}
-losses() { ${LOSSES[manager] ?? ':'}; }
-own=${shellQuote(` ${own.join(' ')} `)}
-r=${recordOf(area)}
+    script: `${removalFunctions(manager, own, area)}
 set --
 for each in $own; do ! is_installed "$each" || set -- "$@" "$each"; done
 ${manager === 'apt' ? KEEP_NEEDED : ''}if [ $# -gt 0 ]; then
   lost=$(losses "$@")
   [ -z "$lost" ] || { echo "refused: packages that Muster did not install need these: $lost" >&2; exit 1; }
-  ${REMOVALS[manager]} || exit 1
+  removal "$@"
 fi
 rm -f "$r" "$r.asked" "$r.begun"; tidy`,
     asRoot: true,

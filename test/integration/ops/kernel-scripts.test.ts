@@ -497,9 +497,9 @@ esac`,
   it('that were installed for an area are removed if they are still there', () => {
     stub(
       'rpm',
-      'case "$*" in *--test*) ;; *gone) echo "package gone is not installed"; exit 1;; *) echo "installed nfs-utils 2.6-1";; esac',
+      `case "$*" in *--test*) ;; *gone) echo "package gone is not installed"; exit 1;; *) [ -e ${home}/removed ] || echo "installed nfs-utils 2.6-1";; esac`,
     )
-    stub('dnf', 'echo "$@"')
+    stub('dnf', `: > ${home}/removed; echo "$@"`)
     mkdirSync(join(home, 'lib'))
     writeFileSync(join(home, 'lib/packages-nfs'), 'gone\nnfs-utils\n')
     const script = removePackages('dnf', ['gone', 'nfs-utils'], 'nfs').script.replaceAll(
@@ -608,9 +608,8 @@ esac`,
       return await ask({ ...fact, script: moved(fact.script) })
     }
     const recorded = () => (readdirSync(home).includes('lib') ? readdirSync(join(home, 'lib')) : [])
-    /** Stops the script, with all that it started or alone, once apt has installed rpcbind and is at work. */
-    const stopped = async (signal: 'SIGTERM' | 'SIGKILL', shell: readonly string[]) => {
-      const text = script(`: > rpcbind; : > ${home}/working; exec sleep 98765`)
+    /** Stops the script, with all that it started, once apt is at work. */
+    const stopped = async (signal: 'SIGTERM' | 'SIGKILL', shell: readonly string[], text = script(halfway)) => {
       const [program = '', ...words] = shell
       const child = spawn(findProgram(program) ?? program, [...words, '-c', text], {
         env: environment(),
@@ -622,6 +621,8 @@ esac`,
       process.kill(-(child.pid ?? Number.NaN), signal)
       await ended
     }
+
+    const halfway = ': > rpcbind; : > ../working; exec sleep 98765'
 
     it.each(
       SHELLS.filter(([name = '']) => findProgram(name) !== undefined).map((words) => [words.join(' '), words]),
@@ -642,6 +643,36 @@ esac`,
       stub('apt-get', `case "$*" in *' -s '*) ;; *purge*) rm ${home}/db/nfs-common;; esac`)
       expect(runScript(moved(removePackages('apt', ['nfs-common'], 'nfs').script)).status).toBe(0)
       expect([readdirSync(join(home, 'db')), recorded()]).toEqual([['rpcbind'], []])
+    })
+
+    describe('is to remove them', () => {
+      const removal = (purge: string) => {
+        expect(runScript(script(': > rpcbind; : > nfs-common')).status).toBe(0)
+        stub('apt-get', `cd ${home}/db; case "$*" in *' -s '*) ;; *purge*) ${purge};; esac`)
+        return moved(removePackages('apt', ['nfs-common', 'rpcbind'], 'nfs').script)
+      }
+
+      it.each([
+        ['and reports success without doing it', ':', 'nfs-common rpcbind'],
+        ['and removes one of them', 'rm nfs-common', 'rpcbind'],
+      ])('%s stay recorded, and it fails', async (_, purge, left) => {
+        const { status, stderr } = runScript(removal(purge))
+        const words = `apt-get reported success, but these are still installed: ${left} \n`
+        expect([status, stderr.toString()]).toEqual([1, words])
+        expect((await packagesHere())?.own.join(' ')).toBe(left)
+      })
+
+      it.each([
+        ['and fails after one of them', async (text: string) => runScript(text), 'exit 100'],
+        [
+          'and is stopped after one',
+          (text: string) => stopped('SIGTERM', ['sh'], text),
+          'touch ../working; exec sleep 98765',
+        ],
+      ])('%s stay recorded, without the one that is gone', async (_, run, end) => {
+        await run(removal(`rm rpcbind; ${end}`))
+        expect((await packagesHere())?.own).toEqual(['nfs-common'])
+      })
     })
 
     it('reports success without installing anything are not recorded', async () => {
