@@ -118,8 +118,8 @@ export async function changeHosts(options: ChangeOptions, handlers: ChangeHandle
 }
 
 /**
- * Steps that are done, and are needed as before: they do not do what they are for. Where another step of the area did not get done,
- * that is the reason, and it was reported.
+ * Steps that are done, and are needed as before: they do not do what they are for, or what they do was there in another way. Where
+ * another step of the area did not get done, that is the reason, and it was reported.
  */
 function neededAgain(before: Plan, { ends }: ApplyResult, after: Plan): readonly AreaFinding[] {
   const isOpen = ({ id }: Step) => !['done', 'unneeded'].includes(ends.get(id)?.kind ?? 'unneeded')
@@ -131,14 +131,18 @@ function neededAgain(before: Plan, { ends }: ApplyResult, after: Plan): readonly
   return before.operations.flatMap((operation) => {
     const { id, area, host, title, verdict } = operation
     const again = incomplete.has(placeOf(operation)) ? undefined : left.get(id)
-    const done = new Set(
-      verdict.kind === 'steps'
-        ? verdict.steps.filter((step) => ends.get(step.id)?.kind === 'done').map((step) => step.id)
-        : [],
-    )
-    if (again === undefined || !again.steps.some((step) => done.has(step.id))) return []
+    const tried = new Set(verdict.kind === 'steps' ? verdict.steps.map((step) => step.id) : [])
+    const needed = again?.steps.filter((step) => tried.has(step.id) && ends.has(step.id)) ?? []
+    if (again === undefined || needed.length === 0) return []
     const how = again.state === 'missing' ? 'is still missing' : `still differs${changesText(again.steps)}`
-    return [{ area, host, gravity: 'blocker', id: 'needed-again', cause: `${title} ${how}, though its steps are done` }]
+    const finding = { area, host, gravity: 'blocker', id: 'needed-again' } as const
+    if (needed.some((step) => ends.get(step.id)?.kind === 'done')) {
+      return [{ ...finding, cause: `${title} ${how}, though its steps are done` }]
+    }
+    const held = needed.map((step) => `“${step.title}”`).join(' and ')
+    const cause = `${title} ${how}, though ${held} ${needed.length === 1 ? 'was' : 'were'} already done`
+    const hint = `Something else may do the same in another way: end that or complete it by hand, then run muster status ${area}`
+    return [{ ...finding, cause, hint }]
   })
 }
 

@@ -6,7 +6,8 @@ export type ServiceManager = 'systemd' | 'openrc' | 'sysv' | 'by-hand'
 
 /**
  * A service's name with each manager, and the scripts that replace a missing one (exit code 0: true, or done).
- * Their check also replaces that of a script of init.d, which starts a dozen programs.
+ * Their check also counts beside a manager, which does not know what was started without it, and replaces that of a script of
+ * init.d, which starts a dozen programs.
  */
 export type SystemService = {
   readonly systemd: string
@@ -37,11 +38,11 @@ export function serviceFact(service: SystemService): Fact<SystemServiceState> {
   return {
     script: `${detect(service)}
 state() {
-  case $manager in
+  { ${byHand?.isRunning ?? 'false'}; } > /dev/null 2>&1 || case $manager in
     systemd) limited systemctl is-active --quiet ${shellQuote(systemd)};;
     openrc) limited rc-service ${shellQuote(openrc)} status;;
-    sysv) ${byHand?.isRunning ?? `limited /etc/init.d/${shellQuote(sysv)} status`};;
-    *) ${byHand?.isRunning ?? 'false'};;
+    sysv) ${byHand === undefined ? `limited /etc/init.d/${shellQuote(sysv)} status` : 'false'};;
+    *) false;;
   esac > /dev/null 2>&1
 }
 enabled() {

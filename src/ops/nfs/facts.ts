@@ -61,7 +61,9 @@ export const SERVICE: SystemService = {
   openrc: 'nfs',
   sysv: 'nfs-kernel-server',
   byHand: {
-    isRunning: 'read -r threads < /proc/fs/nfsd/threads && [ "$threads" -gt 0 ]',
+    // Only root may read the first file; the second one counts the threads of all network namespaces.
+    isRunning: `if [ -e /proc/fs/nfsd/threads ] && [ ! -r /proc/fs/nfsd/threads ]; then grep -q '^th [1-9]' /proc/net/rpc/nfsd
+else read -r threads < /proc/fs/nfsd/threads && [ "$threads" -gt 0 ]; fi`,
     start: `modprobe nfsd 2> /dev/null
 grep -q ' nfsd ' /proc/mounts || mount -t nfsd nfsd /proc/fs/nfsd || exit 1
 mkdir -p /run/rpcbind

@@ -2,6 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
+  chmodSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -28,6 +29,7 @@ import { HostLocks } from '../../../src/ops/kernel/lock.ts'
 import type { Action } from '../../../src/ops/kernel/operation.ts'
 import { installPackages, packagesFact, removePackages } from '../../../src/ops/kernel/packages.ts'
 import { serviceFact } from '../../../src/ops/kernel/services.ts'
+import { SERVICE } from '../../../src/ops/nfs/facts.ts'
 import { writeProgram } from '../../support/program.ts'
 import { findProgram } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -712,7 +714,45 @@ describe('a service', () => {
     // A machine that runs systemd has its own answer.
     expect([
       { manager: 'by-hand', isRunning: true, isEnabled: undefined },
-      { manager: 'systemd', isRunning: false, isEnabled: false },
+      { manager: 'systemd', isRunning: true, isEnabled: false },
     ]).toContainEqual(state)
+  })
+
+  describe('of NFS', () => {
+    const moved = (script: string) => script.replaceAll(/\/proc\/fs|\/proc\/net\/rpc|\/run\/systemd\/system/g, home)
+    const threads = (count: number, mode?: number) => {
+      mkdirSync(join(home, 'nfsd'))
+      writeFileSync(join(home, 'nfsd/threads'), `${count}\n`, { mode })
+    }
+
+    it.each([
+      ['runs if it was started without systemd', 8, 3, true],
+      ['runs if systemd says so', 0, 0, true],
+      ['does not run without threads that systemd does not know', 0, 3, false],
+    ])('%s', async (_, count, status, isRunning) => {
+      threads(count)
+      stub('systemctl', `[ "$1" != is-active ] || exit ${status}`)
+      const fact = serviceFact(SERVICE)
+      expect(await ask({ ...fact, script: moved(fact.script) })).toEqual({
+        manager: 'systemd',
+        isRunning,
+        isEnabled: true,
+      })
+    })
+
+    it.each([
+      ['rc 0 0 0\nth 8 0 0.000\n', 0],
+      ['rc 0 0 0\nth 0 0 0.000\n', 1],
+    ])('is known to a login that is not root by %j', (text, status) => {
+      threads(8, 0)
+      chmodSync(home, 0o755)
+      mkdirSync(join(home, 'net'))
+      const script = (SERVICE.byHand?.isRunning ?? '')
+        .replaceAll('/proc/fs', home)
+        .replaceAll('/proc/net/rpc', `${home}/net`)
+      writeFileSync(join(home, 'net/nfsd'), text)
+      const login = process.getuid?.() === 0 ? { uid: 65534 } : {}
+      expect(spawnSync('sh', ['-c', script], { ...login, cwd: '/' }).status).toBe(status)
+    })
   })
 })

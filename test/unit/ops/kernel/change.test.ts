@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { clockText, timeText } from '../../../../src/base/time-text.ts'
 import { areaOf } from '../../../../src/ops/kernel/area.ts'
 import { changeHosts } from '../../../../src/ops/kernel/change.ts'
+import { formatFinding } from '../../../../src/ops/kernel/finding.ts'
 import type { Plan } from '../../../../src/ops/kernel/plan.ts'
 import { type Answer, operationOf, StandInHosts } from './stand-in-hosts.ts'
 
@@ -23,7 +24,7 @@ const HANDLERS = { confirm: () => Promise.resolve(true), onEvent: () => {}, onSa
  * m1 answers to whoever wants to lock it (by default that it has no locks); a step called `bad` fails.
  */
 async function bringUp(
-  steps: readonly (readonly string[])[],
+  steps: readonly Parameters<typeof operationOf>[2][],
   { isAgreed = false, locks = [] }: { isAgreed?: boolean; locks?: readonly Answer[] } = {},
 ) {
   let asked = 0
@@ -55,7 +56,8 @@ async function bringUp(
   )
   return {
     end: end.kind,
-    found: end.kind === 'done' ? end.findings.map(({ host, gravity, cause }) => `${gravity} ${host}: ${cause}`) : [],
+    found:
+      end.kind === 'done' ? end.findings.map((each) => `${each.gravity} ${each.host}: ${formatFinding(each)}`) : [],
     plans: plans.length,
     said,
     looks,
@@ -83,6 +85,23 @@ describe('a change', () => {
     const again = [['write', 'more'], ['write', 'more'], ['more']]
     expect((await bringUp(again)).found).toEqual(['blocker m1: file is still missing, though its steps are done'])
     expect((await bringUp([['write'], ['write'], ['more']])).found).toEqual([])
+  })
+
+  it('says which steps are needed again though their checks held before them, and what to do', async () => {
+    const start = { id: 'start', title: 'start it', check: { script: 'runs' } }
+    expect(await bringUp([[start], [start], [start]])).toMatchObject({
+      ran: ['m1 runs'],
+      found: [
+        'blocker m1: file is still missing, though “start it” was already done. Something else may do the same in another way: end that or complete it by hand, then run muster status area',
+      ],
+    })
+    const more = await bringUp([
+      ['write', start],
+      ['write', start],
+      ['write', start],
+    ])
+    expect(more.found).toEqual(['blocker m1: file is still missing, though its steps are done'])
+    expect((await bringUp([[start], [start], []])).found).toEqual([])
   })
 
   it('says so of no step where another one failed', async () => {
