@@ -34,6 +34,8 @@ export type ClusterAnswer = {
   readonly server?: string
   /** Why it failed, in words. */
   readonly trouble?: string
+  /** What answers in place of an API server, in words. */
+  readonly foreign?: string
   /** Actions of `ACTIONS` that the credentials do not allow. */
   readonly forbidden: readonly string[]
   readonly hasNamespace?: boolean
@@ -94,12 +96,15 @@ export function clusterScript(spec: KubernetesSpec): string {
 say() { printf '%s ' "$1"; tr '\\n\\t' '  ' | head -c ${ANSWER_LIMIT}; echo; }
 k() { ${kubectl} "$@" 2>&1; }
 k version --client -o json | say kubectl
-n=$(k config view --minify -o 'jsonpath={.current-context}{" "}{.contexts[0].context.namespace}') || { echo "$n" | say no-context; return 0; }
+n=$(k config view --minify -o 'jsonpath={.clusters[*].cluster.server}{" "}{.current-context}{" "}{.contexts[0].context.namespace}') || { echo "$n" | say no-context; return 0; }
+echo "\${n%% *}" | say address
+n=\${n#* }
 echo "$n" | say context
 case $n in *' '?*) n=\${n#* };; *) n=default;; esac
 ${spec.namespace === undefined ? '' : `n=${spec.namespace}`}
 v=$(k get --raw /version) || { echo "$v" | say no-server; return 0; }
 echo "$v" | say server
+case $v in *gitVersion*) ;; *) return 0;; esac
 k get namespace "$n" -o name | say namespace
 { ${reviews.join('; ')}; } | k create --validate=false -f - -o ${shellQuote(`jsonpath=${REVIEW}`)} | tr '\\n' ';' | say rights
 k get nodes -o ${shellQuote(`jsonpath={range .items[*]}${row}{"\\n"}{end}`)} | tr '\\n' ';' | say nodes
@@ -118,7 +123,8 @@ export function parseCluster(text: string): ClusterAnswer {
     rights.includes(`${action}${'/'.repeat(3 - action.split('/').length)} ${answer}`)
   const client = record(record(parseJson(said.get('kubectl') ?? ''))?.clientVersion)
   const [context = '', namespace = ''] = (said.get('context') ?? '').split(' ')
-  const server = textOf(record(parseJson(said.get('server') ?? ''))?.gitVersion)
+  const version = said.get('server')
+  const server = textOf(record(parseJson(version ?? ''))?.gitVersion)
   const lost = said.get('no-server')
   const none = said.get('no-context')
   const known = said.get('namespace')
@@ -128,6 +134,7 @@ export function parseCluster(text: string): ClusterAnswer {
     ...(context !== '' && { context: remoteWords(context) }),
     ...(namespace !== '' && { namespace: remoteWords(namespace) }),
     ...(server !== '' && { server: remoteWords(server) }),
+    ...(server === '' && version !== undefined && { foreign: foreignWords(version, said.get('address') ?? '') }),
     ...(none !== undefined && { trouble: configWords(withoutPrefix(none)) }),
     ...(lost !== undefined && { trouble: reachWords(withoutPrefix(lost)) }),
     ...(known?.startsWith('namespace/') && { hasNamespace: true }),
@@ -137,6 +144,17 @@ export function parseCluster(text: string): ClusterAnswer {
     forbidden: ACTIONS.filter((action) => isAnswer(action, 'false')),
     resources: (said.get('resources') ?? '').split(/\s+/),
   }
+}
+
+/** `address`: of the kubeconfig, which may hold a password. */
+function foreignWords(answer: string, address: string): string {
+  const where = remoteWords(address.replace(/\/\/[^/]*@/, '//')) || "the cluster's address"
+  const what = answer.startsWith('<')
+    ? 'a web page'
+    : record(parseJson(answer)) === undefined
+      ? 'no JSON'
+      : 'JSON without a version of Kubernetes'
+  return `what answers at ${where} is not the API server of a Kubernetes cluster: it sends ${what}`
 }
 
 const withoutPrefix = (text: string): string => remoteWords(text).replace(/^error: /i, '')
@@ -173,12 +191,14 @@ export function planKubernetes(
   return [operation('cluster', 'the cluster', cluster), operation('namespace', `the namespace ${namespace}`, verdict)]
 }
 
-function clusterVerdict(host: string, { kubectl, context, server, trouble }: ClusterAnswer): Verdict {
+const FOREIGN_HINT = 'Check the server in the kubeconfig, and whether a proxy on the way wants a login first'
+
+function clusterVerdict(host: string, { kubectl, context, server, trouble, foreign }: ClusterAnswer): Verdict {
   if (kubectl === undefined) return blocked(host, 'no-kubectl', 'kubectl is not installed', NO_KUBECTL_HINT)
   if (trouble !== undefined) return blocked(host, context === undefined ? 'no-context' : 'unreachable', trouble)
-  return nothing(
-    `${context ?? 'the cluster'} answers: Kubernetes ${server ?? 'of an unknown version'}, kubectl ${kubectl}`,
-  )
+  if (foreign !== undefined) return blocked(host, 'not-kubernetes', foreign, FOREIGN_HINT)
+  if (server === undefined) return blocked(host, 'unreachable', 'kubectl says nothing about the API server')
+  return nothing(`${context ?? 'the cluster'} answers: Kubernetes ${server}, kubectl ${kubectl}`)
 }
 
 function namespaceVerdict(
