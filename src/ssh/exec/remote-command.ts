@@ -115,7 +115,8 @@ function wrapper(spec: RemoteCommandSpec): string {
   if (isDelivered) {
     parts.push(
       'n=$(umask); umask 077; d=$(mktemp -d "${TMPDIR:-/tmp}/muster.XXXXXX") || exit 1',
-      'trap "rm -rf $d; exit 1" HUP INT TERM PIPE',
+      // Read when it runs: the directory may have any name.
+      'z() { rm -rf "$d"; exit 1; }; trap z HUP INT TERM PIPE',
       // Sudo may have read stdin before.
       ...deliver,
       `head -c ${allBytes} >"$d/all"`,

@@ -1,10 +1,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { buildRemoteCommand, END, GO } from '../../../src/ssh/exec/remote-command.ts'
 import { anyCharacter } from '../../support/any-character.ts'
 import { findProgram } from '../../support/requirements.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const plain = { command: 'true', environment: {}, ready: 'ready1', beatLimitS: 45 }
 const WORD = 'word1'
@@ -100,6 +104,29 @@ describe('the remote command line', () => {
       yield word
     })
     expect(printed).toBe(`ready1\nbegin${WORD}\nloaded\n`)
+  })
+
+  it.each([
+    'SIGTERM',
+    'SIGHUP',
+  ] as const)('removes its own directory alone at %s, whatever TMPDIR is', async (signal) => {
+    const base = mkdtempSync(join(tmpdir(), 'muster-wrapper-'))
+    onTestFinished(() => rmSync(base, { recursive: true }))
+    const [beside, temporary] = [join(base, 'x'), join(base, 'x y * $HOME "`')]
+    for (const each of [beside, temporary]) mkdirSync(each)
+    const line = buildRemoteCommand({ ...plain, command: 'cat', stdin: { sizeBytes: 100 } })
+    const child = spawn('/bin/sh', ['-c', line], {
+      env: { PATH: process.env.PATH, SHELL: '/bin/sh', TMPDIR: temporary, HOME: beside },
+      detached: true,
+      stdio: ['pipe', 'ignore', 'inherit'],
+    })
+    const ended = once(child, 'exit')
+    child.stdin.write(`${WORD}\nhalf of it`)
+    await waitUntil(() => globSync('muster.*/all', { cwd: temporary }).length > 0, 'its directory')
+    process.kill(-(child.pid ?? Number.NaN), signal)
+    await ended
+    child.stdin.destroy()
+    expect([existsSync(beside), readdirSync(temporary)]).toEqual([true, []])
   })
 
   it('contains neither a password nor a placeholder for one', () => {
