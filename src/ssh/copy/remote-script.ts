@@ -76,8 +76,11 @@ const FUNCTIONS = [
   `S() { if [ -r "$1" ]; then if [ $# = 1 ]; then h=$($SHA <"$1"); else h=$(head -c "$2" <"$1" | $SHA); fi; r ok "\${h%% *}"; else r err "$1: Permission denied"; fi; }`,
   // T TEMPORARY: makes the partial file, unless this shell took one over. If it fails, W refuses.
   `BAD=; T() { t="$1.$NODE.$$"; BAD=$t; if [ -e "$t" ] || [ -L "$t" ]; then mine "$t" || rm -f "$t"; fi; if [ -f "$t" ] || e=$(set -C; { : >"$t"; } 2>&1); then BAD=; r ok; else r err "$e"; fi; }`,
+  // own FILE ORDER...: runs an order with the file open at $O, if it is this user's, and no link that somebody has put in its place: others may write to its directory. One look at the name tells all of this of the file that is open.
+  `O=?; own() { x=$1; shift; [ "$O" != '?' ] || { O=/proc/self/fd/4; [ -e /proc/self/fd/0 ] && find / -prune -inum 0 >/dev/null 2>&1 </dev/null || O=; }; if [ -z "$O" ]; then O=$x; "$@"; q=$?; O=; return $q; fi; { i=$(ls -diL "$O"); i=\${i#"\${i%%[0-9]*}"}; if [ -n "$(find "$x" -prune -type f -links 1 -user "$ME" -inum "\${i%% *}")" ]; then "$@"; else echo "$x: another file has taken its place"; false; fi; } 4<>"$x"; }`,
   // W TEMPORARY UNITS BYTES: writes bytes of stdin from an offset on; reads all of them even if it fails.
-  `W() { X "$3" | { if [ "$1.$NODE.$$" = "$BAD" ]; then r err "$1: File exists"; elif e=$(dd of="$1.$NODE.$$" bs=${UNIT_BYTES} seek="$2" conv=notrunc 2>&1); then r ok; else r err "$e"; fi; cat >/dev/null; }; }`,
+  `put() { dd of="$O" bs=${UNIT_BYTES} seek="$1" conv=notrunc; }`,
+  `W() { X "$3" | { if [ "$1.$NODE.$$" = "$BAD" ]; then r err "$1: File exists"; elif e=$(own "$1.$NODE.$$" put "$2" 2>&1); then r ok; else r err "$e"; fi; cat >/dev/null; }; }`,
   // V TEMPORARY BYTES: writes a whole small file without starting a program.
   `V() { t="$1.$NODE.$$"; if [ -e "$t" ] || [ -L "$t" ]; then rm -f "$t"; fi; set -C; if { printf %s "$2" >"$t"; } 2>/dev/null; then r ok; else e=$({ printf %s "$2" >"$t"; } 2>&1); r err "$e"; fi; set +C; }`,
   // begin MARK FIRST: marks a directory as incomplete (the first host that writes it: in place of the marks of earlier copies). complete MARK: removes the marks of this machine.
@@ -86,7 +89,8 @@ const FUNCTIONS = [
   // Y TEMPORARY BYTES: the checksum of the beginning of a partial file.
   `Y() { S "$1.$NODE.$$" "$2"; }`,
   // C TEMPORARY UNITS: truncates a partial file.
-  `C() { if [ "$1.$NODE.$$" = "$BAD" ]; then r err "$1: File exists"; elif e=$(dd if=/dev/null of="$1.$NODE.$$" bs=${UNIT_BYTES} seek="$2" 2>&1); then r ok; else r err "$e"; fi; }`,
+  `trim() { dd if=/dev/null of="$O" bs=${UNIT_BYTES} seek="$1"; }`,
+  `C() { if [ "$1.$NODE.$$" = "$BAD" ]; then r err "$1: File exists"; elif e=$(own "$1.$NODE.$$" trim "$2" 2>&1); then r ok; else r err "$e"; fi; }`,
   `Z() { rm -f "$1.$NODE.$$"; r ok; }`,
   // E: how names of partial files end.
   `E() { r ok "$NODE.$$"; }`,
@@ -97,8 +101,8 @@ const FUNCTIONS = [
   // clear PATH: prepares it for a rename. Removes a link to a directory, because mv would move into the directory.
   `clear() { if [ -L "$1" ]; then if [ -d "$1" ]; then rm -f "$1"; fi; elif [ -d "$1" ]; then echo 'Is a directory'; return 1; elif [ -e "$1" ] && [ ! -f "$1" ]; then echo 'Is a device, pipe or socket'; return 1; fi; }`,
   // F TEMPORARY PATH SHA256 MODE TIME STAMP: verifies a file (unless SHA256 is empty), sets its time and mode, and renames it.
-  `finish() { if [ -n "$3" ]; then h=$($SHA <"$1"); if [ "\${h%% *}" != "$3" ]; then echo 'the checksum differs'; return 1; fi; fi; U "$1" "$5" "$6" && chmod "$4" "$1" || return 1; clear "$2" || return 1; mv -f "$1" "$2"; }`,
-  `F() { t="$1.$NODE.$$"; shift; if e=$(finish "$t" "$@" 2>&1); then r ok; else rm -f "$t"; r err "$e"; fi; }`,
+  `finish() { if [ -n "$3" ]; then h=$($SHA <"$O"); if [ "\${h%% *}" != "$3" ]; then echo 'the checksum differs'; return 1; fi; fi; U "$O" "$5" "$6" && chmod "$4" "$O" || return 1; clear "$2" || return 1; mv -f "$1" "$2"; }`,
+  `F() { t="$1.$NODE.$$"; shift; if e=$(own "$t" finish "$t" "$@" 2>&1); then r ok; else rm -f "$t"; r err "$e"; fi; }`,
   // M PATH MODE TIME STAMP
   `M() { if foreign "$1"; then r err "$e"; elif e=$(U "$1" "$3" "$4" 2>&1 && chmod "$2" "$1" 2>&1); then r ok; else r err "$e"; fi; }`,
   // L TARGET PATH TEMPORARY TIME: a symbolic link.
@@ -109,13 +113,13 @@ const FUNCTIONS = [
   // I PATH: the target of a symbolic link, and a slash, so that line feeds at its end survive.
   `I() { e=$(readlink "$1" 2>&1; echo /); r ok "$e"; }`,
   `if stat -c %.9Y / 2>/dev/null | grep -q '^[0-9]*[.][0-9]*$'; then STAT='-c %f:%s:%.9Y:%b:%u:%g:%n'; elif stat -c %Y / >/dev/null 2>&1; then STAT='-c %f:%s:%Y:%b:%u:%g:%n'; else STAT='-f %Xp:%z:%Fm:%b:%u:%g:%N'; fi; export STAT`,
-  // sweep: removes the files of a listing.
-  `l=; sweep() { [ -z "$l" ] || rm -f "$l" "$l.e"; l=; }; trap 'sweep; unprove; stale' EXIT; trap 'exit 1' HUP INT TERM PIPE`,
-  // list DIRECTORY PATH: a listing into a file there, $l, as batches: names, each ended by NUL, an empty one, and the facts of stat in the same order; what find says into $l.e. Each has a mark at its end, which is missing when the disk was full. A listing that is longer than its limit ends there, and find with it; it is then tried nowhere else.
+  // sweep: removes the directory of a listing.
+  `l=; sweep() { [ -z "$l" ] || rm -rf "$l"; l=; }; trap 'sweep; unprove; stale' EXIT; trap 'exit 1' HUP INT TERM PIPE`,
+  // list DIRECTORY PATH: a listing into a new directory there, $l, which nobody else can enter: `names`, as batches: names, each ended by NUL, an empty one, and the facts of stat in the same order; what find says into `said`. Each has a mark at its end, which is missing when the disk was full. A listing that is longer than its limit ends there, and find with it; it is then tried nowhere else.
   `MARK='@done@'; facts() { find "$1" -exec sh -c 'trap "" PIPE; printf "%s\\0" "$@" ""; case $STAT in -c*) stat -c "\${STAT#-c }" "$@";; *) stat -f "\${STAT#-f }" "$@";; esac 2>/dev/null; printf "\\0" || kill "$PPID"' sh {} +; printf %s "$MARK"; printf %s "$MARK" >&2; }`,
-  `list() { [ -z "$big" ] && l=$(mktemp "$1/muster.XXXXXX" 2>/dev/null) || return; { { facts "$2" 2>&1 >&3 3>&- | head -c ${COMPLAINTS_LIMIT} >"$l.e"; } 3>&1 | head -c ${LISTING_LIMIT} >"$l"; } 2>/dev/null; [ "$(size "$l")" -lt ${LISTING_LIMIT} ] && [ "$(size "$l.e")" -lt ${COMPLAINTS_LIMIT} ] || big=yes; for x in "$l" "$l.e"; do [ "$(tail -c 6 "$x" 2>/dev/null | tr '\\0' 0)" = "$MARK" ] || { sweep; return 1; }; done; }`,
+  `list() { [ -z "$big" ] && l=$(mktemp -d "$1/muster.XXXXXX" 2>/dev/null) || return; { { facts "$2" 2>&1 >&3 3>&- | head -c ${COMPLAINTS_LIMIT} >"$l/said"; } 3>&1 | head -c ${LISTING_LIMIT} >"$l/names"; } 2>/dev/null; [ "$(size "$l/names")" -lt ${LISTING_LIMIT} ] && [ "$(size "$l/said")" -lt ${COMPLAINTS_LIMIT} ] || big=yes; for x in "$l/names" "$l/said"; do [ "$(tail -c 6 "$x" 2>/dev/null | tr '\\0' 0)" = "$MARK" ] || { sweep; return 1; }; done; }`,
   // N PATH: a listing of it (the first one; where it leads to if it is a link) and everything below.
-  `N() { big=; if [ -e "$1" ]; then s=$1; if [ -L "$1" ]; then s=$(readlink -f "$1"); fi; list "\${TMPDIR:-/tmp}" "$s" || list /dev/shm "$s" || list /var/tmp "$s" || list . "$s" || { if [ -n "$big" ]; then r err "$1: too many files to list, fetch parts of it"; else r err "$1: no space for the list of its files"; fi; return; }; e=$(cat "$l.e"); n=$(($(size "$l") - 6)); exec 3<"$l"; sweep; unwatch; printf 'ok %s\\n' "$n"; head -c "$n" <&3; exec 3<&-; r ok "\${e%"$MARK"}"; elif [ -L "$1" ]; then e=$(ls -dL "$1" 2>&1); r err "$1: the link cannot be followed (\${e##*: })"; else r err "$1: No such file or directory"; fi; }`,
+  `N() { big=; if [ -e "$1" ]; then s=$1; if [ -L "$1" ]; then s=$(readlink -f "$1"); fi; list "\${TMPDIR:-/tmp}" "$s" || list /dev/shm "$s" || list /var/tmp "$s" || list . "$s" || { if [ -n "$big" ]; then r err "$1: too many files to list, fetch parts of it"; else r err "$1: no space for the list of its files"; fi; return; }; e=$(cat "$l/said"); n=$(($(size "$l/names") - 6)); exec 3<"$l/names"; sweep; unwatch; printf 'ok %s\\n' "$n"; head -c "$n" <&3; exec 3<&-; r ok "\${e%"$MARK"}"; elif [ -L "$1" ]; then e=$(ls -dL "$1" 2>&1); r err "$1: the link cannot be followed (\${e##*: })"; else r err "$1: No such file or directory"; fi; }`,
 ] as const
 
 /** The first lines: they define everything and answer when done. */

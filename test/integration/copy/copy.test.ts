@@ -286,6 +286,32 @@ describe('copying to hosts', () => {
     },
   )
 
+  it.each([
+    true,
+    false,
+  ])('never writes through a link that somebody puts in place of a partial file (with a helper: %s)', async (hasHelpers) => {
+    const [target, victim] = [join(directory, 'target'), join(directory, 'victim')]
+    mkdirSync(target)
+    writeFileSync(victim, 'precious', { mode: 0o600 })
+    writeFileSync(join(source, 'big'), randomBytes(24_000_000))
+    const swapped: string[] = []
+    const { result } = await copy([local], [join(source, 'big')], () => target, {
+      hasHelpers,
+      onEvent: ({ type }) => {
+        if (type !== 'progress' || swapped.length > 0) return
+        for (const name of readdirSync(target).filter((each) => each.startsWith('.muster-'))) {
+          rmSync(join(target, name))
+          symlinkSync(victim, join(target, name))
+          swapped.push(name)
+        }
+      },
+    })
+    expect(swapped).toHaveLength(1)
+    expect(result('here')).toMatchObject({ outcome: 'failed', copied: 0, failed: 1 })
+    expect([readFileSync(victim, 'utf8'), statSync(victim).mode & 0o777]).toEqual(['precious', 0o600])
+    expect(readdirSync(target)).toEqual([])
+  })
+
   it('replaces no pipe or device, and replaces a link instead of its target', async () => {
     for (const name of ['pipe', 'link', 'linked']) writeFileSync(join(source, name), 'new')
     const target = join(directory, 'target')
