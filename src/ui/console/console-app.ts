@@ -750,10 +750,11 @@ export class ConsoleApp implements PageContext, Disposable {
 
   resize(columns: number, rows: number): void {
     this.change(() => ({ columns, rows }))
-    this.#drawDialog()
+    this.drawDialog()
   }
 
-  #drawDialog(): void {
+  /** What it shows may have changed without its doing. */
+  drawDialog(): void {
     const dialog = this.dialogs.current
     if (dialog)
       this.change(({ columns, rows }) => ({ mode: { kind: 'dialog', dialog: dialog.view({ columns, rows }) } }))
@@ -960,7 +961,7 @@ export class ConsoleApp implements PageContext, Disposable {
   /** In a dialog that says what state they are in. */
   #drawHosts(): void {
     const { mode } = this.state
-    if (mode.kind === 'dialog' && mode.dialog.showsHosts) this.#drawDialog()
+    if (mode.kind === 'dialog' && mode.dialog.showsHosts) this.drawDialog()
   }
 
   #takeGroups(equalGroups: readonly (readonly string[])[]): void {

@@ -43,6 +43,7 @@ export function takeDeclared(
   const back = now.hosts.filter((host) => open.has(host) && !before.hosts.includes(host) && !different.has(host))
   const hasGroups = !isDeepStrictEqual(now.groups, groups)
   app.change(() => ({ groups: now.groups }))
+  app.drawDialog()
   for (const page of Object.values(app.pages)) page.onDeclared?.()
   app.offered = [...new Set([...app.offered, ...offered])].filter((host) => now.hosts.includes(host))
   const news = [

@@ -69,6 +69,8 @@ export function openHostSet(app: ConsoleApp): void {
 
 export function openGroups(app: ConsoleApp): void {
   const { state } = app
+  // As they are listed, also if hosts.yaml changes meanwhile.
+  const { groups } = state
   app.openDialog(
     listDialog({
       id: 'groups',
@@ -78,7 +80,7 @@ export function openGroups(app: ConsoleApp): void {
       emptyText: `hosts.yaml has no groups; ${commandLabel(state, 'receive-expression')} selects a host set`,
       items: [
         { id: '', label: 'all', detail: counted(state.hosts.size, 'host') },
-        ...[...state.groups].map(([name, hosts]) => {
+        ...[...groups].map(([name, hosts]) => {
           const here = hosts.filter((host) => state.hosts.has(host))
           return {
             id: name,
@@ -90,7 +92,7 @@ export function openGroups(app: ConsoleApp): void {
         }),
       ],
       onSubmit: ({ id }) =>
-        app.change((now) => selectHosts(now, id === '' ? now.hosts.keys() : (now.groups.get(id) ?? []))),
+        app.change((now) => selectHosts(now, id === '' ? now.hosts.keys() : (groups.get(id) ?? []))),
     }),
   )
 }

@@ -12,7 +12,18 @@ import {
 } from './dialog.ts'
 import { PromptLine } from './prompt-line.ts'
 
-export type PromptCheck = { readonly error?: string; readonly preview?: readonly DialogLine[] }
+export type PromptCheck = {
+  readonly error?: string
+  readonly preview?: readonly DialogLine[]
+  /** What it acts on, in words: Enter does nothing where that has changed since the last key, and the dialog says so. */
+  readonly acts?: string
+}
+
+/** Why Enter does not do yet what it would do now; undefined: it is what was there at the last key. */
+const changedWords = ({ acts }: PromptCheck, known: string | undefined): string | undefined =>
+  acts === known || acts === undefined || known === undefined
+    ? undefined
+    : `the hosts have changed: now ${acts}; Enter again does it`
 
 /** What a line of the palette would do, and how to do it. */
 export type LineCheck = PromptCheck & { submit(): void }
@@ -54,6 +65,7 @@ export const promptDialog =
     let isTypedAhead = false
     let isDone = false
     let isOpen = true
+    let known: string | undefined
     const closed = closeOnce(onClose)
     const close = (): void => {
       isOpen = false
@@ -65,6 +77,7 @@ export const promptDialog =
       history: history?.of(id) ?? [],
       onChange: () => {
         error = undefined
+        known = editor.text.trim() === '' ? undefined : check(editor.text).acts
         onChange()
       },
     })
@@ -94,7 +107,9 @@ export const promptDialog =
     const submit = (): void => {
       const { text: typed } = editor
       const text = typed.trim() === '' ? fallback : typed
-      error = text === undefined ? 'type something, or press Esc' : check(text).error
+      const checked = text === undefined ? undefined : check(text)
+      error = checked === undefined ? 'type something, or press Esc' : (checked.error ?? changedWords(checked, known))
+      known = checked?.acts
       if (text === undefined || error !== undefined) return onChange()
       if (text === typed && options.isRemembered?.(text) !== false) history?.add(id, text)
       if (options.staysOpen !== true) close()
@@ -222,6 +237,7 @@ export const listDialog =
     let selected = 0
     let firstShown = 0
     let error: string | undefined
+    let known: string | undefined
     const found = (): readonly ListItem[] => filterItems(items, editor.text)
     const close = closeOnce(onClose)
     const move = (by: number): void => {
@@ -237,6 +253,7 @@ export const listDialog =
       onChange: () => {
         selected = 0
         error = undefined
+        known = reading()?.acts
         onChange()
       },
     })
@@ -245,6 +262,9 @@ export const listDialog =
       const read = reading()
       const item = found()[selected]
       if (read ? read.error !== undefined : !item) return
+      error = read && changedWords(read, known)
+      known = read?.acts
+      if (error !== undefined) return onChange()
       if (!read && item?.disabledReason !== undefined) {
         error = item.disabledReason
         return onChange()
@@ -276,7 +296,7 @@ export const listDialog =
     return {
       view({ rows }) {
         const read = reading()
-        const shown = editor.refusal ?? (read ? read.error : error)
+        const shown = editor.refusal ?? error ?? read?.error
         const input = { label, ...editor.line, ...defined({ error: shown }) }
         if (read) {
           const lines = editor.choices ?? read.preview ?? []

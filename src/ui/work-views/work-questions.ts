@@ -102,13 +102,14 @@ function checkWork({ state }: PageContext, target: WorkTarget, parsed: ParsedWor
   if (busyReason !== undefined) return { error: busyReason }
   try {
     const hosts = hostsOf(state, target, parsed)
-    const lines: DialogLine[] = [{ text: `${hosts.length} of ${state.hosts.size}: ${foldHostSet(hosts)}`, tone: 'ok' }]
+    const acts = `${hosts.length} of ${state.hosts.size}: ${foldHostSet(hosts)}`
+    const lines: DialogLine[] = [{ text: acts, tone: 'ok' }]
     const first = state.hosts.get(hosts[0] ?? '')
     if (first && parsed.verb === 'run' && /%[hnu]/.test(parsed.command))
       lines.push({ text: `${first.host}: ${expandCommand(parsed.command, first)}`, tone: 'muted' })
     if (parsed.verb === 'copy')
       lines.push({ text: `${parsed.sources.join(' ')} → ${parsed.destination}`, tone: 'muted' })
-    return { preview: lines }
+    return { preview: lines, acts }
   } catch (error) {
     return { error: sentenceOf(error) }
   }

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ChangedFiles } from '../../../../src/ui/console/changed-files.ts'
 import { takeDeclared } from '../../../../src/ui/console/declared.ts'
 import { defaultPreferences } from '../../../../src/ui/preferences.ts'
-import { type ConsoleHarness, createConsoleHarness, endpointOf } from './console-harness.ts'
+import { type ConsoleHarness, createConsoleHarness, endpointOf, idleWork } from './console-harness.ts'
 
 describe('a file that has changed', () => {
   let directory: string
@@ -170,6 +170,58 @@ describe('hosts.yaml read again', () => {
     console.removeHosts(['m2'])
     type('\x1d+\r')
     expect(fleet.endpoint('m2')?.address).toBe('10.9.0.2')
+  })
+
+  describe('while a dialog names the hosts of a group', () => {
+    const groupsOf = (host: string) => new Map([['web', [host]]])
+    const declaredWith = (host: string) => ({ hosts: ['m1', 'm2'], groups: groupsOf(host), sections: [] })
+    const open = () => {
+      const ran: string[] = []
+      const harness = createConsoleHarness({
+        hosts: ['m1', 'm2'],
+        groups: groupsOf('m2'),
+        work: {
+          ...idleWork,
+          startCommand: (host) => {
+            ran.push(host)
+            return { stop() {}, abandon() {}, pause() {}, resume() {} }
+          },
+        },
+      })
+      const dialog = () => {
+        const { mode } = harness.console.state
+        return mode.kind === 'dialog' ? mode.dialog : undefined
+      }
+      const change = () => takeDeclared(harness.console, 'a.yaml', declaredWith('m2'), declaredWith('m1'))
+      return { ...harness, ran, dialog, change }
+    }
+
+    it.each([
+      ['of a run', '\x1d!', 'on @web: hostname'],
+      ['of commands', '\x1d:', 'run on @web: hostname'],
+    ])('shows the new ones in the dialog %s, and asks again before anything starts', (_, keys, line) => {
+      const { type, dialog, change, ran } = open()
+      type(keys)
+      type(line)
+      expect(dialog()?.lines[0]?.text).toBe('1 of 2: m2')
+      change()
+      expect(dialog()?.lines[0]?.text).toBe('1 of 2: m1')
+      type('\r')
+      expect(ran).toEqual([])
+      expect(dialog()?.input?.error).toBe('the hosts have changed: now 1 of 2: m1; Enter again does it')
+      type('\r')
+      expect([ran, dialog()]).toEqual([['m1'], undefined])
+    })
+
+    it('selects those that the list of groups shows', () => {
+      const { type, dialog, change, receivers } = open()
+      type('\x1dg')
+      type('web')
+      expect(dialog()?.lines[0]).toMatchObject({ text: expect.stringContaining('@web') })
+      change()
+      type('\r')
+      expect(receivers()).toBe('m2')
+    })
   })
 
   it('names a host that comes back, and offers none that is gone', () => {
