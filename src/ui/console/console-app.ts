@@ -199,6 +199,8 @@ export class ConsoleApp implements PageContext, Disposable {
   readonly #echoes = new Map<string, Expected>()
   /** The same for prompts that are drawn again in another size: these are no news. */
   readonly #redraws = new Map<string, Expected>()
+  /** Hosts whose last key was Esc. */
+  readonly #escaped = new Set<string>()
   /** The mode to return to when a dialog closes. */
   #modeBelow: Mode = TYPING
   readonly #shellEndMs = new Map<string, number>()
@@ -562,9 +564,10 @@ export class ConsoleApp implements PageContext, Disposable {
     return !this.isBracketed(host) && asksSomething(before) ? 'something' : undefined
   }
 
-  /** Its program asked for pastes in brackets. */
+  /** Its program asked for pastes in brackets, and reads them: after Esc alone, a line editor takes the first bracket for a key. */
   isBracketed(host: string): boolean {
-    return this.views.screen(host)?.modes.isBracketedPaste ?? false
+    const { isBracketedPaste, isAlternateScreen } = this.views.screen(host)?.modes ?? {}
+    return isBracketedPaste === true && (isAlternateScreen === true || !this.#escaped.has(host))
   }
 
   /** Sends text as a paste: bracketed where the remote program asked for it. */
@@ -596,6 +599,10 @@ export class ConsoleApp implements PageContext, Disposable {
     this.options.onTyped(sent.flatMap(({ hosts }) => hosts))
     this.sessionLog.noteTyped(sent, this.clock.now())
     for (const { hosts, bytes } of sent) {
+      const isEsc = bytes.length === 1 && bytes[0] === 0x1b
+      for (const host of hosts)
+        if (isEsc) this.#escaped.add(host)
+        else this.#escaped.delete(host)
       this.#lateShells.noteTyped(hosts, bytes)
       this.#divergence.noteTyped(hosts, bytes)
     }

@@ -433,6 +433,34 @@ describe('pastes', () => {
     expect(dialog()).toEqual(['paste-review', 'Paste 2 lines into 4 hosts: m[1-4]'])
   })
 
+  test('are shown first where Esc was typed before, as a line editor then runs each line', async () => {
+    const harness = createConsoleHarness({ hosts: ['m1'] })
+    const isReviewed = () => {
+      const { mode } = harness.console.state
+      if (mode.kind !== 'dialog') return false
+      expect(mode.dialog.lines.map(({ text }) => text).join()).toContain('as if typed')
+      harness.type('\x1b')
+      harness.clock.advance(1000)
+      return true
+    }
+    await harness.print('m1', '\x1b[?2004h$ ')
+    harness.type(paste('one\ntwo'))
+    expect([isReviewed(), harness.got('m1')]).toEqual([false, '\x1b[200~one\rtwo\x1b[201~'])
+    harness.type('\x1b')
+    harness.clock.advance(1000)
+    harness.type(paste('one\ntwo'))
+    expect(isReviewed()).toBe(true)
+    harness.type('x')
+    harness.type(paste('three\nfour'))
+    expect(isReviewed()).toBe(false)
+    // An editor on the whole screen takes Esc at once.
+    await harness.print('m1', '\x1b[?1049h')
+    harness.type('\x1b')
+    harness.clock.advance(1000)
+    harness.type(paste('five\nsix'))
+    expect([isReviewed(), harness.got('m1').endsWith('\x1b[200~five\rsix\x1b[201~')]).toEqual([false, true])
+  })
+
   test('are counted without a line for a line break at the end', () => {
     for (const [text, title] of [
       ['one\ntwo\n', 'Paste 2 lines into 4 hosts'],
