@@ -25,6 +25,17 @@ export function foreignFile(path: string, uid: number | undefined = ownId()): st
   )
 }
 
+/** Why what is there, or a link to it, is another user's; undefined if it is not, or nothing is there. */
+export function foreignOwnerOf(path: string, uid: number | undefined = ownId()): string | undefined {
+  if (uid === undefined) return undefined
+  const options = { throwIfNoEntry: false } as const
+  for (const stats of [lstatSync(path, options), statSync(path, options)]) {
+    const owner = stats && foreignOwner(stats, uid, 'it')
+    if (owner !== undefined) return owner
+  }
+  return undefined
+}
+
 /** Why this is a link that another user chose, to wherever it leads; undefined if it is none. */
 export function foreignLink(path: string | Buffer, uid: number | undefined = ownId()): string | undefined {
   const stats = lstatSync(path, { throwIfNoEntry: false })

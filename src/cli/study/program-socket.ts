@@ -8,7 +8,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MusterError, messageOf } from '../../base/errors.ts'
-import { foreignDirectory, makeOwnDirectories, notOwn } from '../../base/foreign-place.ts'
+import { foreignDirectory, foreignOwnerOf, makeOwnDirectories, notOwn } from '../../base/foreign-place.ts'
 import { type JsonRecord, Lines, parseJson, record } from '../../base/json-lines.ts'
 import { freeFiles } from '../../base/open-files.ts'
 import { printable } from '../../base/printable.ts'
@@ -167,6 +167,9 @@ export async function askScheduler(
   const { signal, now } = context
   const foreign = existsSync(dirname(address)) ? foreignDirectory(dirname(address)) : undefined
   if (foreign !== undefined) throw notOwn(`the socket ${printable(address)}`, foreign, 'remove its directory')
+  // A shell runs what it answers (`eval`).
+  const owner = foreignOwnerOf(address)
+  if (owner !== undefined) throw notOwn(`the socket ${printable(address)}`, owner, 'use a directory of your own for it')
   const sinceMs = now()
   for (let isFirst = true; ; isFirst = false) {
     const answer = await exchange(address, `${JSON.stringify(request)}\n`, signal)

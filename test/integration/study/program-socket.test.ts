@@ -1,9 +1,10 @@
 /** The socket of the scheduler for programs: whatever connects and whatever it sends, the others are served. */
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { askScheduler, programSocket, servePrograms } from '../../../src/cli/study/program-socket.ts'
 import type { ProgramDesk, ProgramLine } from '../../../src/scheduler/jobs/study-desk.ts'
@@ -78,6 +79,17 @@ describe('the socket for programs', () => {
     await waitUntil(() => other.text() === '{}\n', 'the answer to another program')
     other.destroy()
   }
+
+  it.skipIf(process.getuid?.() !== 0)('is not asked if it is another user’s', async () => {
+    mkdirSync(dirname(address), { mode: 0o700 })
+    await serve()
+    chownSync(address, 65_534, 65_534)
+    const context = { signal: new AbortController().signal, now: Date.now, stderr: new PassThrough() }
+    await expect(askScheduler(address, { ask: 'wf' }, context as never)).rejects.toThrow(
+      'is not used: it belongs to user 65534, not to you (0)',
+    )
+    expect(desk.told).toEqual([])
+  })
 
   it('is only for its user', async () => {
     await serve()
