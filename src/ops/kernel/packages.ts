@@ -334,8 +334,8 @@ absent() {
 }`
 
 /**
- * `record` writes the record anew: what is installed of it and of the arguments. What is not installed is forgotten, because somebody
- * else may install it later. `tidy` removes the directory if it is empty.
+ * `record` writes the record anew: those of its packages and of the arguments that are installed. The others are forgotten, because
+ * somebody else may install them later. `tidy` removes the directory if it is empty.
  */
 const RECORD = `tidy() { rmdir "\${r%/*}" 2> /dev/null || :; }
 record() {
