@@ -3,8 +3,8 @@ import { clockFact } from '../kernel/clock.ts'
 import type { Fact, FactSet, HostFacts, KnownFacts } from '../kernel/fact.ts'
 import { type FileState, fileFact } from '../kernel/files.ts'
 import { type PackageNames, type Packages, packagesFact } from '../kernel/packages.ts'
+import { clusterFact, type SlurmView } from './cluster-fact.ts'
 import { DAEMON_LIST, DAEMONS, type Daemon, HAS_SYSTEMD, KEY_FILE, RECORD } from './daemons.ts'
-import { decoded, troubleWords } from './queue.ts'
 import { FILES, hostOf, PLACE, type SlurmHost, type SlurmWanted } from './wanted.ts'
 
 export const AREA = 'slurm'
@@ -47,28 +47,6 @@ export type Machine = {
   readonly hasPlace: boolean
 }
 
-export type NodeState = {
-  readonly name: string
-  /** `idle`, `drained`, `down` … */
-  readonly state: string
-  /** The controller gets no answer from it. */
-  readonly isSilent: boolean
-  readonly reason: string
-}
-
-export type SlurmView =
-  | {
-      readonly kind: 'answers'
-      readonly nodes: readonly NodeState[]
-      readonly hasDefaultMemory: boolean
-      /** By name: `up`, `down`, `drain` or `inact`. */
-      readonly partitions: ReadonlyMap<string, string>
-      /** Programs that Muster's jobs need. */
-      readonly missing: readonly string[]
-    }
-  | { readonly kind: 'silent'; readonly because: string }
-  | { readonly kind: 'unasked' }
-
 export type SlurmFacts = {
   readonly packages: Packages
   readonly programs: Programs
@@ -80,7 +58,10 @@ export type SlurmFacts = {
   readonly daemons: Daemons
   readonly machine: Machine
   readonly clock: number
-  /** Of the controller alone, or of the login host of a cluster that is somebody else's. */
+  /**
+   * Of the controller, or of the login host of a cluster that is somebody else's; of another host only if its slurm.conf names
+   * another controller.
+   */
   readonly cluster: SlurmView
 }
 
@@ -189,69 +170,6 @@ echo end`,
   },
 }
 
-/** Widths of columns; what is longer is cut. */
-const WIDTHS = { NodeHost: 64, StateLong: 24, Reason: 200 } as const
-const FORMAT = Object.entries(WIDTHS)
-  .map(([name, width]) => `${name}:.${width}`)
-  .join()
-const MOST_NODES = 5000
-const MOST_PARTITIONS = 500
-const NEEDED_PROGRAMS = ['sbatch', 'squeue', 'scancel', 'flock']
-
-function clusterFact(path: string): Fact<SlurmView> {
-  return {
-    script: `${path}unset $(env | sed -n 's/^\\(SINFO_[A-Z_]*\\|SLURM_[A-Z_]*\\)=.*/\\1/p')
-said=$(limited sinfo -h -N -a -O '${FORMAT}' 2>&1); status=$?
-echo "sinfo $status"
-printf '%s\\n' "$said" | head -n ${MOST_NODES} | sed 's/ *$//' | cut -c 1-400
-[ $status -ne 0 ] || {
-  limited scontrol show config | sed -n 's/^DefMemPer\\(CPU\\|Node\\) *= /memory /p'
-  limited sinfo -h -a -o 'partition %R %a' | head -n ${MOST_PARTITIONS} | cut -c 1-400
-  for program in ${NEEDED_PROGRAMS.join(' ')}; do command -v $program > /dev/null || echo "missing $program"; done
-}
-echo end`,
-    parse(_, bytes) {
-      // A character is a byte, as widths are.
-      const text = bytes.toString('latin1').trimEnd()
-      const [first = '', ...lines] = text.split('\n')
-      const status = /^sinfo (\d{1,3})$/.exec(first)?.[1]
-      if (status === undefined || lines.pop() !== 'end') return undefined
-      if (status !== '0') {
-        const said = lines.join(' ')
-        return { kind: 'silent', because: ['124', '137'].includes(status) ? 'no answer in time' : troubleWords(said) }
-      }
-      return {
-        kind: 'answers',
-        nodes: nodesOf(lines),
-        hasDefaultMemory: lines.some((line) => /^memory [1-9]/.test(line)),
-        partitions: new Map(
-          lines.flatMap((line) => {
-            const [, name = '', state = ''] = /^partition ([\w.,:@+-]{1,100}) ([a-z]{1,20})$/.exec(line) ?? []
-            return name === '' ? [] : [[name, state] as const]
-          }),
-        ),
-        missing: NEEDED_PROGRAMS.filter((program) => lines.includes(`missing ${program}`)),
-      }
-    },
-  }
-}
-
-/** Of several lines of a node, one for each partition, the first counts. */
-function nodesOf(lines: readonly string[]): readonly NodeState[] {
-  const found = new Map<string, NodeState>()
-  for (const line of lines) {
-    const name = line.slice(0, WIDTHS.NodeHost).trim()
-    const words = line.slice(WIDTHS.NodeHost, WIDTHS.NodeHost + WIDTHS.StateLong).trim()
-    const [, state, flag] = /^([a-z_]{2,20})([*~#!%$@^+-]?)$/.exec(words) ?? []
-    if (state === undefined || !/^[\w.-]{1,64}$/.test(name) || found.has(name)) continue
-    const reason = decoded(line.slice(WIDTHS.NodeHost + WIDTHS.StateLong).trim())
-    found.set(name, { name, state, isSilent: flag === '*', reason: reason === 'none' ? '' : reason })
-  }
-  return [...found.values()]
-}
-
-const UNASKED: Fact<SlurmView> = { script: ':', parse: () => ({ kind: 'unasked' }) }
-
 /** Puts the directory of Slurm's programs into the PATH. */
 export const pathOf = ({ spec: { bin } }: SlurmWanted): string =>
   bin === undefined ? '' : `PATH=${bin}:${bin.replace(/\/bin$/, '/sbin')}:$PATH; export PATH\n`
@@ -260,7 +178,7 @@ export function slurmFacts(wanted: SlurmWanted, host: string): FactSet<SlurmFact
   const own = hostOf(wanted, host) ?? { host, isController: false, isNode: false, gpus: 0 }
   const path = pathOf(wanted)
   const isForeign = wanted.spec.cluster === undefined
-  const cluster = own.isController || isForeign ? clusterFact(path) : UNASKED
+  const cluster = clusterFact(path, wanted.spec.cluster?.controller, own.isController)
   // Of a cluster of somebody else nothing else is asked.
   if (isForeign) return { cluster } as FactSet<SlurmFacts>
   return {

@@ -6,8 +6,9 @@ import { clockDifference } from '../kernel/clock.ts'
 import { knownValue } from '../kernel/fact.ts'
 import { MADE_BY_MUSTER } from '../kernel/files.ts'
 import { type Finding, onHost } from '../kernel/finding.ts'
+import type { NodeState } from './cluster-fact.ts'
 import { KEY_FILE } from './daemons.ts'
-import type { FactsOfSlurmHost, FactsOfSlurmHosts, NodeState } from './facts.ts'
+import type { FactsOfSlurmHost, FactsOfSlurmHosts } from './facts.ts'
 import { FILES, type FileName, hostOf, isNodeName, LOGS, PORTS, type SlurmHost, type SlurmWanted } from './wanted.ts'
 
 const blocker = (

@@ -21,6 +21,7 @@ import {
   type Verdict,
 } from '../kernel/operation.ts'
 import { installVerdict, missingPackages, removalVerdict } from '../kernel/packages.ts'
+import type { NodeState } from './cluster-fact.ts'
 import {
   bringKey,
   DAEMONS,
@@ -45,13 +46,13 @@ import {
   AREA,
   type FactsOfSlurmHost,
   type FactsOfSlurmHosts,
-  type NodeState,
   packageNames,
   pathOf,
   type RemovalFacts,
   type SlurmFacts,
 } from './facts.ts'
 import { findingsBeforeStart, findingsOfDeclaration, isResumable, recordedKey } from './findings.ts'
+import { findingsOfLostJobs } from './lost-jobs.ts'
 import {
   cgroupConf,
   FILES,
@@ -90,7 +91,12 @@ function planUp(
     (own) => [own.host, findingsOfDeclaration(own, facts.get(own.host)?.facts)] as const,
   )
   const incomplete = declared.flatMap(([host, findings]) => (findings.length > 0 ? [host] : []))
-  const wrong = new Map(here.map((own) => [own.host, findingsBeforeStart(wanted, own, facts)] as const))
+  const wrong = new Map(
+    here.map((own) => {
+      const found = findingsBeforeStart(wanted, own, facts)
+      return [own.host, found.length > 0 ? found : lostJobs(wanted, own, facts)] as const
+    }),
+  )
   const controller = wanted.spec.cluster?.controller ?? ''
   const whyAway = away.get(controller)
   const isControllerOut = (wrong.get(controller)?.length ?? 0) > 0 || whyAway !== undefined
@@ -300,6 +306,13 @@ function planConfiguration(wanted: SlurmWanted, { host }: SlurmHost, known: Fact
   return verdict.kind === 'steps' && isThere && because !== ''
     ? { ...verdict, because: `${because} ${differing.length === 1 ? 'differs' : 'differ'} from hosts.yaml` }
     : verdict
+}
+
+function lostJobs(wanted: SlurmWanted, own: SlurmHost, facts: FactsOfSlurmHosts): readonly Finding[] {
+  const known = facts.get(own.host)?.facts
+  if (known === undefined) return []
+  const isRestarted = own.isController && staleness(known, 'slurmctld') !== undefined
+  return isRestarted || isReconfigured(wanted, own, known) ? findingsOfLostJobs(wanted, own, facts) : []
 }
 
 const isReconfigured = (wanted: SlurmWanted, own: SlurmHost, known: FactsOfSlurmHost): boolean =>

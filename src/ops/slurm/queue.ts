@@ -26,13 +26,38 @@ const COLUMNS = {
   ...{ JobID: 20, State: 24, exit_code: 12, Reason: 120, StartTime: 24, EndTime: 24, NodeList: 128, Name: 80 },
 } as const
 
-/** For `squeue -O`. */
-export const squeueFormat = (columns: Readonly<Record<string, number>>): string =>
+/** For `squeue -O` and `sinfo -O`. */
+export const columnFormat = (columns: Readonly<Record<string, number>>): string =>
   Object.entries(columns)
     .map(([name, width]) => `${name}:.${width}`)
     .join()
 
-export const SQUEUE_FORMAT = squeueFormat(COLUMNS)
+export const SQUEUE_FORMAT = columnFormat(COLUMNS)
+
+/**
+ * Prints `job` and the columns of each job with tabs between them, `? LINE` for any other line, and at the end `? whole` if squeue
+ * succeeded. The last column may contain anything, also line breaks: the rest of it is too short to pass for a line.
+ */
+export function squeueRows(columns: Readonly<Record<string, number>>, before = ''): string {
+  const widths = Object.values(columns)
+  const headWidth = widths.slice(0, -1).reduce((sum, width) => sum + width, 0)
+  return `{ LC_ALL=C SLURM_TIME_FORMAT=%s ${before}squeue -h -a -O '${columnFormat(columns)}' 2>&1 && echo whole; } | LC_ALL=C awk '
+  BEGIN { columns = split("${widths.join(' ')}", width, " ") }
+  length($0) < ${headWidth} { print "? " $0; next }
+  {
+    line = "job"; from = 1
+    for (i = 1; i <= columns; i++) {
+      cell = substr($0, from, width[i]); from += width[i]
+      gsub(/^ +| +$/, "", cell); gsub(/\t/, " ", cell)
+      line = line "\t" cell
+    }
+    print line
+  }'`
+}
+
+/** How many GPUs `gpu:a100:2(S:0),shard:8` are. */
+export const gpusOf = (gres: string): number =>
+  [...gres.matchAll(/(?:^|,)gpu(?::[^:,(]+)?:(\d{1,4})/g)].reduce((sum, [, count]) => sum + Number(count), 0)
 
 export const LINE_WIDTH = Object.values<number>(COLUMNS).reduce((sum, width) => sum + width)
 

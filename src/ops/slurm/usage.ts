@@ -2,9 +2,9 @@
 import { getOrMake } from '../../base/collections.ts'
 import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
-import { expandHostSet } from '../../inventory/host-set.ts'
 import { drawnNodes } from '../drawn-nodes.ts'
-import { decoded, nowOf, reasonWords, SUSPENDED, squeueFormat, startOf } from './queue.ts'
+import { NodeNames } from './node-names.ts'
+import { decoded, gpusOf, nowOf, reasonWords, SUSPENDED, squeueRows, startOf } from './queue.ts'
 
 export type SlurmNode = {
   readonly name: string
@@ -48,14 +48,11 @@ export type SlurmUsage = {
 }
 
 const NODE_KEYS = 'NodeName|CPUAlloc|CPUTot|RealMemory|AllocMem|Gres|GresUsed|State'
-/** The width of each column of squeue. A name may contain anything, also line breaks, so it is the last. */
+/** The width of each column of squeue. */
 const COLUMNS = {
   ...{ JobID: 20, State: 24, UserID: 12, UserName: 32, StartTime: 24, Reason: 120, NodeList: 1024, JobArrayID: 80 },
   Name: 80,
 }
-const WIDTHS = Object.values(COLUMNS)
-/** Of the columns before the name; the rest of a name is shorter, so it cannot pass for a line. */
-const HEAD_WIDTH = WIDTHS.reduce((sum, width) => sum + width, -COLUMNS.Name)
 /** Below what is read of an answer; of a large queue the jobs at its end are left out. */
 const MOST_JOB_BYTES = 400_000
 const MOST_SHARE_BYTES = 300_000
@@ -68,18 +65,7 @@ const MOST_LINE = 8_000
  * is between the fields, so that only squeue says whose a job is and where.
  */
 export const USAGE_PROGRAM = `nodes=$(scontrol -d -o show node 2>&1) || trouble "$nodes"
-queue=$( { LC_ALL=C SLURM_TIME_FORMAT=%s squeue -h -a -O '${squeueFormat(COLUMNS)}' 2>&1 && echo whole; } | LC_ALL=C awk '
-  BEGIN { columns = split("${WIDTHS.join(' ')}", width, " ") }
-  length($0) < ${HEAD_WIDTH} { print "? " $0; next }
-  {
-    line = "job"; from = 1
-    for (i = 1; i <= columns; i++) {
-      cell = substr($0, from, width[i]); from += width[i]
-      gsub(/^ +| +$/, "", cell); gsub(/\\t/, " ", cell)
-      line = line "\\t" cell
-    }
-    print line
-  }')
+queue=$( ${squeueRows(COLUMNS)})
 [ "\${queue##*
 }" = '? whole' ] || trouble "$(printf '%s\\n' "$queue" | sed -n 's/^? //p' | tail -n 3)"
 queue=$(printf '%s\\n' "$queue" | LC_ALL=C awk -F '\\t' -v me="$(id -u)" '
@@ -151,7 +137,6 @@ function nodeOf(line: string): readonly SlurmNode[] {
   const fields = fieldsOf(line)
   const name = fields.get('NodeName') ?? ''
   if (!/^[\w.-]{1,64}$/.test(name)) return []
-  const gpus = [...(fields.get('Gres') ?? '').matchAll(/(?:^|,)gpu(?::[^:,(]+)?:(\d{1,4})/g)]
   const state = fields.get('State') ?? ''
   return [
     {
@@ -160,10 +145,7 @@ function nodeOf(line: string): readonly SlurmNode[] {
       cpuUsedMilli: countOf(fields.get('CPUAlloc')) * 1000,
       memoryBytes: countOf(fields.get('RealMemory')) * MIB,
       memoryUsedBytes: countOf(fields.get('AllocMem')) * MIB,
-      gpus: Math.min(
-        MOST_GPUS,
-        gpus.reduce((sum, [, count]) => sum + Number(count), 0),
-      ),
+      gpus: Math.min(MOST_GPUS, gpusOf(fields.get('Gres') ?? '')),
       heldDevices: devicesOf(fields.get('GresUsed')),
       trouble: /^(IDLE|MIXED|ALLOCATED)(\+(PLANNED|CLOUD))*$/.test(state) ? '' : printable(state.toLowerCase()),
     },
@@ -222,32 +204,6 @@ function jobOf(
   return [
     { ...own, ...paused, shares: names.of(nodes).map((node) => ({ node, ...(held.get(id)?.get(node) ?? UNKNOWN) })) },
   ]
-}
-
-/** Of all lists together: a short list may stand for many names. */
-const MOST_NAMES = 200_000
-const TOO_MANY = 20_000
-
-class NodeNames {
-  readonly #known: ReadonlySet<string>
-  #left = MOST_NAMES
-
-  constructor(known: ReadonlySet<string>) {
-    this.#known = known
-  }
-
-  /** `n[1-2,5]`: the nodes that there are. */
-  of(list: string): readonly string[] {
-    if (this.#left <= 0) return []
-    try {
-      const names = expandHostSet(list)
-      this.#left -= names.length
-      return names.filter((name) => this.#known.has(name))
-    } catch {
-      this.#left -= TOO_MANY
-      return []
-    }
-  }
 }
 
 /** `0-3,6` */

@@ -36,7 +36,7 @@ export type FileName = keyof typeof FILES
 
 /** The ports of slurmctld and slurmd. */
 export const PORTS = { slurmctld: 6817, slurmd: 6818 } as const
-const DEFAULT_PARTITION = 'main'
+export const DEFAULT_PARTITION = 'main'
 const MIB = 2 ** 20
 
 export function wantedSlurm({ inventory, endpoints }: Declared): SlurmWanted | undefined {
@@ -130,6 +130,19 @@ export function slurmConf({ spec, hosts }: SlurmWanted): string {
     `PartitionName=${partition} Nodes=${nodes.map(({ host }) => host).join()} Default=YES MaxTime=INFINITE State=UP`,
   ]
   return `${lines.join('\n')}\n`
+}
+
+/** A command that prints the host of slurmctld that the files after it name. */
+export const CONTROLLER_OF = String.raw`sed -n 's/^SlurmctldHost=\([^(]*\).*/\1/p'`
+
+export const controllerIn = (text: string): string | undefined => /^SlurmctldHost=([^(\n]+)/m.exec(text)?.[1]
+
+/** What in a slurm.conf decides whether the jobs on a host survive when it is replaced. */
+export function groundIn(text: string, host: string): string {
+  const node = text.split('\n').find((line) => line.startsWith(`NodeName=${host} `)) ?? ''
+  const patterns = [/^SlurmctldHost=[^(\n]*/m, /^PartitionName=\S*/m]
+  const own = [/ CPUs=\d*/.exec(node)?.[0], / Gres=gpu:\d*/.exec(node)?.[0]]
+  return [...patterns.map((pattern) => pattern.exec(text)?.[0]), ...own].join()
 }
 
 /** The device file of each GPU, the same on all hosts. gres.conf(5) */

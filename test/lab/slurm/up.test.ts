@@ -204,6 +204,43 @@ setpriv --reuid=munge --regid=munge --clear-groups munged; munge -n > /dev/null;
     await waitUntil(async () => (await stateOf()) === 'COMPLETED', 'the job to end', 60_000)
   })
 
+  it('does nothing that would lose a job, and what else changes, changes beside it', async () => {
+    const sbatch = async (options: string) =>
+      (await bare.exec('c1', `sbatch --parsable -D /tmp -o /dev/null --mem=10 ${options} --wrap 'sleep 600'`)).trim()
+    const stateOf = async (job: string) => (await bare.exec('c1', `squeue -h -t all -j ${job} -o %T`)).trim()
+    const job = await sbatch('-w n1 -J train')
+    const waiting = await sbatch('--hold -J eval')
+    await waitUntil(async () => (await stateOf(job)) === 'RUNNING', 'the job to run', 60_000)
+    const refused = async (section: string, ...causes: readonly string[]) => {
+      declare(section)
+      const { code, stdout } = await muster('up', 'slurm', '--yes')
+      expect(code).not.toBe(0)
+      for (const cause of causes) expect(stdout).toContain(cause)
+      expect(stdout).not.toContain('jobs go on')
+    }
+    const fix = `(there: sudo scancel ${job}`
+    await refused(
+      'slurm: { controller: c1, nodes: "n[1-2]", partition: other }\n',
+      `2 jobs would be lost: the partition main goes [${job} (train, of root), ${waiting} (eval, of root)]`,
+      `${fix} ${waiting})`,
+    )
+    await refused('slurm: { controller: c1, nodes: n2 }\n', '1 job would be lost: n1 leaves the cluster', fix)
+    await refused(
+      'slurm: { controller: n2, nodes: "n[1-2]" }\n',
+      '2 jobs would be lost: n2, the new controller, does not know what c1 runs',
+    )
+    declare('slurm: { controller: c1, nodes: "n[1-2]", shards_per_gpu: 4 }\n')
+    expect((await up()).stdout).toContain('restart slurmctld (jobs go on)')
+    expect([await stateOf(job), await stateOf(waiting)]).toEqual(['RUNNING', 'PENDING'])
+    await bare.exec('c1', `scancel ${job} ${waiting}`)
+    await waitUntil(() => pidsOf('n1', 'slurmstepd').length === 0, 'the job to end', 60_000)
+    declare('slurm: { controller: c1, nodes: "n[1-2]", partition: other }\n')
+    await up()
+    expect(await bare.exec('c1', 'sinfo -h -o %R')).toBe('other\n')
+    declare('slurm: { controller: c1, nodes: "n[1-2]" }\n')
+    await up()
+  })
+
   it('says why a daemon does not start, as soon as it has ended', async () => {
     await kill('n1', 'slurmd')
     await bare.exec('n1', '(exec python3 -m http.server 6818 > /dev/null 2>&1 < /dev/null &)')

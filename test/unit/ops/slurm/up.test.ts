@@ -7,7 +7,8 @@ import type { AreaFacts, Declared } from '../../../../src/ops/kernel/area.ts'
 import { type HostFacts, known } from '../../../../src/ops/kernel/fact.ts'
 import { type FileState, MADE_BY_MUSTER } from '../../../../src/ops/kernel/files.ts'
 import type { Operation } from '../../../../src/ops/kernel/operation.ts'
-import { type Process, type SlurmFacts, type SlurmView, slurmFacts } from '../../../../src/ops/slurm/facts.ts'
+import type { LiveJob, NodeState, SlurmView } from '../../../../src/ops/slurm/cluster-fact.ts'
+import { type Process, type SlurmFacts, slurmFacts } from '../../../../src/ops/slurm/facts.ts'
 import { findingOfNode } from '../../../../src/ops/slurm/findings.ts'
 import { planSlurm } from '../../../../src/ops/slurm/plan.ts'
 import { type SlurmSpec, section } from '../../../../src/ops/slurm/section.ts'
@@ -139,6 +140,15 @@ const SUM = 'a'.repeat(64)
 const OTHER_SUM = 'b'.repeat(64)
 const process = (daemon: Process['daemon'], startS = 1000): Process => ({ daemon, pid: 7, startS })
 
+const node = (name: string, own: Partial<NodeState> = {}): NodeState => {
+  return { name, state: 'idle', isSilent: false, reason: '', cpus: 4, gpus: name === 'n1' ? 2 : 0, ...own }
+}
+const answers = (own: Partial<Extract<SlurmView, { kind: 'answers' }>> = {}): SlurmView => {
+  const nodes = [node('n1'), node('n2')]
+  const partitions = new Map([['main', 'up']])
+  return { kind: 'answers', nodes, hasDefaultMemory: true, partitions, jobs: [], missing: [], ...own }
+}
+
 /** A host on which nothing was set up. */
 const bare = (host: string): SlurmFacts => ({
   packages: { manager: 'apt', installed: new Map(), own: [] },
@@ -157,7 +167,6 @@ const bare = (host: string): SlurmFacts => ({
 /** A host on which all is as declared. */
 function good(wanted: SlurmWanted, host: string): SlurmFacts {
   const { isController, isNode } = wanted.hosts.find((own) => own.host === host) ?? {}
-  const nodes = ['n1', 'n2'].map((name) => ({ name, state: 'idle', isSilent: false, reason: '' }))
   return {
     ...bare(host),
     programs: { missing: [], version: '22.05.8' },
@@ -178,9 +187,7 @@ function good(wanted: SlurmWanted, host: string): SlurmFacts {
       changedS: new Map([['/etc/slurm/slurm.conf', 900]]),
     },
     machine: { ...bare(host).machine, hasPlace: true },
-    cluster: isController
-      ? { kind: 'answers', nodes, hasDefaultMemory: true, partitions: new Map(), missing: [] }
-      : { kind: 'unasked' },
+    cluster: isController ? answers() : { kind: 'unasked' },
   }
 }
 
@@ -316,16 +323,77 @@ describe('a plan for up', () => {
 
   it('resumes what Slurm drained for a cause that is gone, and nothing that a person drained', () => {
     const drained = (reason: string, state = 'drained') => {
-      const nodes = [{ name: 'n1', state, isSilent: false, reason }]
-      return all({
-        c1: { cluster: { kind: 'answers', nodes, hasDefaultMemory: true, partitions: new Map(), missing: [] } },
-      })
+      return all({ c1: { cluster: answers({ nodes: [node('n1', { state, reason })] }) } })
     }
     expect(up(drained('gres/gpu count reported lower than configured (0 < 2)'))).toEqual([
       'node@n1: restart slurmd (jobs go on)',
       'resume@n1: resume n1',
     ])
     expect(up(drained('new fan'))).toEqual([])
+  })
+})
+
+describe('a plan for up while there are jobs', () => {
+  const job = (id: string, own: Partial<LiveJob> = {}): LiveJob => {
+    return { id, isWaiting: false, user: 'ann', partitions: ['main'], nodes: ['n1'], name: 'train', ...own }
+  }
+  const jobs = [
+    job('7'),
+    job('8', { nodes: ['n1', 'n2'], user: 'bob' }),
+    job('9', { isWaiting: true, nodes: [], name: 'eval' }),
+  ]
+  const later = (wanted: SlurmWanted) => planSlurm('up', wanted, all({ c1: { cluster: answers({ jobs }) } }))
+  const causes = (operations: readonly Operation[]) =>
+    operations.flatMap(({ verdict }) =>
+      verdict.kind === 'blocked' ? verdict.findings.map(({ cause, detail }) => `${cause} [${detail}]`) : [],
+    )
+
+  it('does nothing that would lose one, and names it', () => {
+    const renamed = causes(later(wantedOf({ partition: 'other' })))
+    expect(renamed[0]).toBe(
+      '3 jobs would be lost: the partition main goes [7 (train, of ann), 8 (train, of bob), 9 (eval, of ann)]',
+    )
+    expect(renamed.slice(1).every((cause) => cause.includes('c1, the controller, cannot be set up now'))).toBe(true)
+    const without = wantedOf({ cluster: { controller: 'c1', nodes: ['n1'], nodeIps: {} } })
+    expect(causes(later(without))[0]).toBe('1 job would be lost: n2 leaves the cluster [8 (train, of bob)]')
+    const resources = { cpu: 2, memoryBytes: 8 * GIB, gpu: 2 }
+    expect(causes(later(wantedOf({}, { n1: { resources } })))[0]).toBe(
+      '2 jobs would be lost: n1 gets another number of cores or GPUs [7 (train, of ann), 8 (train, of bob)]',
+    )
+  })
+
+  it('goes on where none would be', () => {
+    const resources = { cpu: 4.5, memoryBytes: 4 * GIB, gpu: 2 }
+    const operations = later(wantedOf({ shardsPerGpu: 4 }, { n1: { resources } }))
+    expect(causes(operations)).toEqual([])
+    expect(told(operations)).toContain('node@n1: restart slurmd (jobs go on)')
+    // A partition made by hand, and nothing restarts.
+    const cluster = answers({ jobs: [job('7', { partitions: ['mine'] })] })
+    expect(up(all({ c1: { cluster } }))).toEqual([])
+  })
+
+  it('asks the controller until now, where another one is declared', () => {
+    const moved = wantedOf({ cluster: { controller: 'n1', nodes: ['n2'], nodeIps: {} }, login: 'n1' })
+    const states = Object.fromEntries(['n1', 'n2'].map((host) => [host, good(wantedOf(), host)]))
+    const view = answers({ jobs })
+    const facts = factsOf({ ...states, n2: { ...good(wantedOf(), 'n2'), cluster: view } })
+    expect(told(planSlurm('up', moved, facts))).toContain(
+      'host@n2: ! 3 jobs would be lost: n1, the new controller, does not know what c1 runs',
+    )
+    expect(slurmFacts(moved, 'n2').cluster.script).toContain('echo unasked')
+  })
+
+  it('says so where nobody can tell which', () => {
+    const { jobs: _, ...silent } = answers() as Extract<SlurmView, { kind: 'answers' }>
+    const renamed = wantedOf({ partition: 'other' })
+    expect(causes(planSlurm('up', renamed, all({ c1: { cluster: silent } })))[0]).toContain(
+      'cannot determine which jobs would be lost: the partition main goes',
+    )
+    const daemons = { ...good(wantedOf(), 'n1').daemons, processes: [process('slurmd'), process('slurmstepd')] }
+    const down = all({ c1: { cluster: { kind: 'silent', because: 'x' } }, n1: { daemons } })
+    expect(told(planSlurm('up', renamed, down))).toContain(
+      'host@n1: ! 1 step of jobs may be lost: slurmctld does not answer',
+    )
   })
 })
 
@@ -366,14 +434,9 @@ describe('a cluster of somebody else', () => {
   it('is asked about its nodes and nothing else, and never changed', async () => {
     expect(wanted.hosts.map(({ host }) => host)).toEqual(['c1'])
     expect(Object.keys(slurmFacts(wanted, 'c1'))).toEqual(['cluster'])
-    const factsWith = (nodes: Extract<SlurmView, { kind: 'answers' }>['nodes']) =>
-      factsOf({
-        c1: {
-          ...bare('c1'),
-          cluster: { kind: 'answers', nodes, hasDefaultMemory: false, partitions: new Map(), missing: [] },
-        },
-      })
-    const facts = factsWith([{ name: 'x1', state: 'down', isSilent: true, reason: 'Not responding' }])
+    const factsWith = (nodes: readonly NodeState[]) =>
+      factsOf({ c1: { ...bare('c1'), cluster: answers({ nodes, hasDefaultMemory: false }) } })
+    const facts = factsWith([node('x1', { state: 'down', isSilent: true, reason: 'Not responding' })])
     expect(planSlurm('up', wanted, facts).map(({ verdict }) => verdict.kind)).toEqual(['nothing'])
     expect(planSlurm('down', wanted, facts).map(({ verdict }) => verdict.kind)).toEqual(['nothing'])
     const unused = { exec: () => Promise.reject(new Error('not asked')) }
@@ -412,24 +475,26 @@ describe('what hosts answer', () => {
       processes: [{ daemon: 'slurmd', pid: 7, startS: 200 }],
       changedS: new Map([['/etc/slurm/slurm.conf', 90]]),
     })
-    const line = (name: string, state: string, reason: string) =>
-      `${name.padEnd(64)}${state.padEnd(24)}${reason.padEnd(200)}`
-    const lines = [line('n1', 'idle', 'none'), line('n1', 'idle', 'none'), line('n2', 'down*', 'Not responding')]
-    expect(
-      parse(
-        'cluster',
-        `sinfo 0\n${lines.join('\n')}\nmemory 1024\npartition main up\npartition x;y up\nmissing flock\nend\n`,
-      ),
-    ).toEqual({
+    const line = (name: string, state: string, gres: string, reason: string) =>
+      [name.padEnd(64), state.padEnd(24), '4'.padEnd(10), gres.padEnd(100), reason.padEnd(200)].join('')
+    const lines = [
+      ...[line('n1', 'idle', 'gpu:2(S:0),shard:8', 'none'), line('n1', 'idle', '', 'none')],
+      ...[line('n2', 'down*', '(null)', 'Not responding'), 'memory 1024', 'partition main up', 'partition x;y up'],
+      ...['job\t7\tRUNNING\tann\tmain\tn[1-3]\ttrain', 'job\t8\tCOMPLETING\tann\tmain\tn1\told'],
+      ...['job\t9\tPENDING\tbob\tmain,long\t(Priority)\tb\x1bc', 'jobs', 'missing flock'],
+    ]
+    expect(parse('cluster', `sinfo 0\n${lines.join('\n')}\nend\n`)).toEqual({
       kind: 'answers',
-      nodes: [
-        { name: 'n1', state: 'idle', isSilent: false, reason: '' },
-        { name: 'n2', state: 'down', isSilent: true, reason: 'Not responding' },
-      ],
+      nodes: [node('n1'), node('n2', { state: 'down', isSilent: true, reason: 'Not responding' })],
       hasDefaultMemory: true,
       partitions: new Map([['main', 'up']]),
+      jobs: [
+        { id: '7', isWaiting: false, user: 'ann', partitions: ['main'], nodes: ['n1', 'n2'], name: 'train' },
+        { id: '9', isWaiting: true, user: 'bob', partitions: ['main', 'long'], nodes: [], name: 'b\\x1bc' },
+      ],
       missing: ['flock'],
     })
+    expect(parse('cluster', 'unasked')).toEqual({ kind: 'unasked' })
     expect(parse('cluster', 'sinfo 137\n\nend\n')).toEqual({ kind: 'silent', because: 'no answer in time' })
     expect(parse('cluster', 'sinfo 1\nsinfo: error: x (Did you start munged?)\nend\n')).toEqual({
       kind: 'silent',
@@ -464,12 +529,8 @@ describe('what hosts answer', () => {
     const answer = parse('cluster', `sinfo 1\n\x1b[31mslurm_load\x07 error\nend\n`)
     expect(JSON.stringify(answer)).not.toMatch(/\\u001b|\\u0007/)
     // A reason says nothing that a script would run.
-    const nodes = [{ name: 'n1', state: 'drained', isSilent: false, reason: 'gres/$(reboot)`reboot`' }]
-    const operations = planSlurm(
-      'up',
-      wantedOf(),
-      all({ c1: { cluster: { kind: 'answers', nodes, hasDefaultMemory: true, partitions: new Map(), missing: [] } } }),
-    )
+    const nodes = [node('n1', { state: 'drained', reason: 'gres/$(reboot)`reboot`' })]
+    const operations = planSlurm('up', wantedOf(), all({ c1: { cluster: answers({ nodes }) } }))
     const scripts = operations.flatMap(({ verdict }) =>
       verdict.kind === 'steps' ? verdict.steps.map((step) => step.run.script) : [],
     )
@@ -478,7 +539,7 @@ describe('what hosts answer', () => {
 
   it('says why a node takes no jobs, and what helps', () => {
     const of = (state: string, isSilent = false) =>
-      findingOfNode(wantedOf(), 'n1', { name: 'n1', state, isSilent, reason: 'because' })
+      findingOfNode(wantedOf(), 'n1', { name: 'n1', state, isSilent, cpus: 4, gpus: 0, reason: 'because' })
     expect(of('idle')).toBeUndefined()
     expect(of('mixed')).toBeUndefined()
     expect(of('idle', true)?.id).toBe('node-down')

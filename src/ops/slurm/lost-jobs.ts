@@ -1,0 +1,82 @@
+/**
+ * Jobs that Slurm would lose if its configuration were replaced now. Measured with Slurm 22.05: those of a partition that goes fail,
+ * also if they wait, and so do those on a node that goes; those on a node that gets another number of cores or GPUs begin again, or
+ * fail if they may not; a new controller knows none. Other memory, shards and more nodes change nothing for them. Pure.
+ */
+import { counted } from '../../base/counted.ts'
+import { knownValue } from '../kernel/fact.ts'
+import { type Finding, onHost } from '../kernel/finding.ts'
+import type { LiveJob, SlurmView } from './cluster-fact.ts'
+import type { FactsOfSlurmHosts } from './facts.ts'
+import {
+  controllerIn,
+  DEFAULT_PARTITION,
+  groundIn,
+  hostOf,
+  type SlurmHost,
+  type SlurmWanted,
+  slurmConf,
+} from './wanted.ts'
+
+/** Named in a sentence. */
+const MOST_JOBS = 8
+
+/** Only blockers, for a host whose configuration changes or whose slurmctld restarts. */
+export function findingsOfLostJobs(
+  wanted: SlurmWanted,
+  { host, isController }: SlurmHost,
+  facts: FactsOfSlurmHosts,
+): readonly Finding[] {
+  const own = facts.get(host)?.facts
+  const file = knownValue(own?.slurm)
+  const text = file?.kind === 'file' ? file.text : undefined
+  const controller = wanted.spec.cluster?.controller ?? ''
+  const before = text === undefined ? undefined : controllerIn(text)
+  const isMoved = before !== undefined && before !== controller
+  const view = knownValue((isMoved || isController ? own : facts.get(controller)?.facts)?.cluster)
+  if (view?.kind === 'answers') {
+    if (isMoved) return lostIn(host, view, () => `${controller}, the new controller, does not know what ${before} runs`)
+    return isController ? lostIn(host, view, (job) => whyLost(wanted, view, job)) : []
+  }
+  const steps = (knownValue(own?.daemons)?.processes ?? []).filter(({ daemon }) => daemon === 'slurmstepd')
+  if (steps.length === 0 || text === undefined || groundIn(text, host) === groundIn(slurmConf(wanted), host)) return []
+  const cause = `${counted(steps.length, 'step')} of jobs may be lost: slurmctld does not answer`
+  const hint = `Start slurmctld on ${before ?? controller} first, or wait until the jobs have ended.`
+  return [{ host, gravity: 'blocker', id: 'jobs', cause, hint }]
+}
+
+type Whole = Extract<SlurmView, { kind: 'answers' }>
+type Ground = Pick<LiveJob, 'partitions' | 'nodes'>
+
+function lostIn(host: string, view: Whole, whyOf: (ground: Ground) => string | undefined): readonly Finding[] {
+  if (view.jobs === undefined) {
+    const why = whyOf({ partitions: [...view.partitions.keys()], nodes: view.nodes.map(({ name }) => name) })
+    const hint = 'squeue says nothing there; what it prints tells why.'
+    const cause = `cannot determine which jobs would be lost: ${why}`
+    return why === undefined ? [] : [{ host, gravity: 'blocker', id: 'jobs', cause, hint, fix: onHost('squeue') }]
+  }
+  const groups = Map.groupBy(view.jobs, whyOf)
+  return [...groups].flatMap(([why, jobs]): readonly Finding[] => {
+    if (why === undefined) return []
+    const isFew = jobs.length <= MOST_JOBS
+    const names = jobs.slice(0, MOST_JOBS).map(({ id, name, user }) => `${id} (${name}, of ${user})`)
+    const detail = [...names, ...(isFew ? [] : [`${jobs.length - MOST_JOBS} more`])].join(', ')
+    const cause = `${counted(jobs.length, 'job')} would be lost: ${why}`
+    const hint = `Wait until ${jobs.length === 1 ? 'it has' : 'they have'} ended, or cancel ${jobs.length === 1 ? 'it' : 'them'}${isFew ? ':' : ' with scancel.'}`
+    const fix = isFew ? { fix: onHost(`sudo scancel ${jobs.map(({ id }) => id).join(' ')}`) } : {}
+    return [{ host, gravity: 'blocker', id: 'jobs', cause, detail, hint, ...fix }]
+  })
+}
+
+function whyLost(wanted: SlurmWanted, view: Whole, { partitions, nodes }: Ground): string | undefined {
+  const partition = wanted.spec.partition ?? DEFAULT_PARTITION
+  const other = partitions.find((name) => name !== partition)
+  if (other !== undefined) return `the partition ${other} goes`
+  const gone = nodes.find((name) => hostOf(wanted, name)?.isNode !== true)
+  if (gone !== undefined) return `${gone} leaves the cluster`
+  const changed = view.nodes.find(({ name, cpus, gpus }) => {
+    const node = hostOf(wanted, name)
+    return nodes.includes(name) && node !== undefined && (node.cpus !== cpus || node.gpus !== gpus)
+  })
+  return changed && `${changed.name} gets another number of cores or GPUs`
+}
