@@ -309,6 +309,7 @@ export function startContainer(name: string): Action {
 export function containerRuns({ name, image, mark }: Container): Check {
   const format = `{{.State.Running}} {{.State.Restarting}} {{index .Config.Labels "${CONTAINER_LABEL}"}} {{.Image}}`
   return {
+    lack: 'its container does not run',
     script: `${DOCK}image=$(dock image inspect --format '{{.Id}}' ${shellQuote(image)}) || exit 1
 for again in 1 2 3; do
   said=$(dock container inspect --format ${shellQuote(format)} ${shellQuote(name)} 2>&1)

@@ -220,7 +220,7 @@ function venvVerdict(
     title: `copy the wheels from ${from}`,
     changes: [`+ ${parcel}`],
     run: { script: noteBrought(places), files },
-    check: { script: isBrought(places, lockFile), stdin: [digest] },
+    check: { script: isBrought(places, lockFile), stdin: [digest], lack: `${parcel} is not as on ${from}` },
   }
   // The user's file decides what another host gathers, not that host.
   const checked = host !== from && pins !== undefined ? { pins, file: spec.file ?? '', from } : undefined
@@ -237,7 +237,7 @@ function venvVerdict(
     title: `create ${path} with ${python}`,
     changes: [`+ ${path}`],
     run: makeVenv(python, path, places, key, filler),
-    check: { script: isVenv(path) },
+    check: { script: isVenv(path), lack: `${path} is no environment of Muster whose Python runs` },
   }
   const again = {
     ...make,

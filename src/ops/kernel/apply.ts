@@ -194,7 +194,7 @@ class Application {
     let failure = failureOf(step.run.isSecret === true ? { ...result, stdout: new Uint8Array() } : result)
     if (failure === undefined && step.check !== undefined && step.run.isProof !== true) {
       const why = await this.#holds(operation, step.check)
-      if (why !== undefined) failure = { outcome: result.outcome, reason: `it ran, but its check fails: ${why}` }
+      if (why !== undefined) failure = { outcome: result.outcome, reason: `it ran, but ${step.check.lack}: ${why}` }
     }
     if (failure === undefined) {
       this.#outputs.set(step.id, Buffer.from(result.stdout).toString().slice(0, OUTPUT_CHARACTERS))

@@ -394,7 +394,7 @@ held=$(left_holder "$p")
         title: kind.action ?? `remove the ${kind.title}`,
         changes: [`- ${path}`],
         run: { script: `${p}\n${guard}${kind.remove ?? 'rm -rf "$p"'}`, asRoot },
-        ...(kind.isSum === true ? {} : { check: { script: `${p}\n! ${there}`, asRoot } }),
+        ...(kind.isSum === true ? {} : { check: { script: `${p}\n! ${there}`, asRoot, lack: 'it is still there' } }),
       },
     ],
   }

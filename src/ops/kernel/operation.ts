@@ -34,8 +34,8 @@ export type Action = {
   readonly isSecret?: boolean
 }
 
-/** Changes nothing; exit code 0 means that it holds. */
-export type Check = Omit<Action, 'files' | 'early' | 'isProof' | 'isSecret'>
+/** Changes nothing; exit code 0 means that it holds. `lack`: what is the case if it does not, with a subject and a verb. Printable. */
+export type Check = Omit<Action, 'files' | 'early' | 'isProof' | 'isSecret'> & { readonly lack: string }
 
 export type Step = {
   readonly id: string

@@ -417,6 +417,7 @@ export function installedCheck(manager: PackageManager, choices: readonly Packag
     return `case $there in *${shellQuote(pattern)}*) ;; *) echo ${shellQuote(`not installed:${pattern}`)} >&2; exit 1;; esac`
   })
   return {
+    lack: 'not all is installed',
     script: `set -- ${wordsOf(choices.map(({ name }) => name))}
 there=$( { ${QUERIES[manager]}; } 2> /dev/null | sed -n 's/^installed \\(.*\\)/ \\1 /p')
 ${tests.join('\n')}`,

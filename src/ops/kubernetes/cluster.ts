@@ -223,7 +223,7 @@ function namespaceVerdict(
       title: `create the namespace ${namespace}`,
       changes: [`+ namespace ${namespace}`],
       run: { script: `${kubectl} create namespace ${namespace}` },
-      check: { script: `${kubectl} get namespace ${namespace} -o name` },
+      check: { script: `${kubectl} get namespace ${namespace} -o name`, lack: `the cluster does not show it` },
     },
   ])
 }

@@ -186,7 +186,11 @@ exit $status`,
       asRoot: true,
       timeoutMs: (MOUNT_LIMIT_S + 20) * 1000,
     },
-    check: { script: mountedCheck(share), asRoot: true },
+    check: {
+      script: mountedCheck(share),
+      asRoot: true,
+      lack: `${sourceOf(share)} is not mounted at ${share.point} as declared`,
+    },
   }
 }
 

@@ -104,7 +104,11 @@ ${reloaded(isChanged ? `${write.script}\n` : '')}`,
       ...defined({ stdin }),
       asRoot: true,
     },
-    check: { script: `${isChanged ? fileCheck(content) : ''}${exportedCheck(expected, 'shown')}`, asRoot: true },
+    check: {
+      script: `${isChanged ? fileCheck(content) : ''}${exportedCheck(expected, 'shown')}`,
+      asRoot: true,
+      lack: 'the kernel does not export all of it',
+    },
     ...defined({ undo: isChanged ? restore(was) : undefined }),
   }
 }
@@ -170,7 +174,8 @@ function serviceStep(
   // A script of init.d may start nothing and still exit with 0.
   const checks = { start: running, stop: `! { ${running}; } 2> /dev/null`, enable: undefined, disable: undefined }
   const checked = checks[action]
-  const check = checked === undefined ? undefined : { script: checked, asRoot: true }
+  const lack = action === 'start' ? 'the NFS server does not run' : 'the NFS server still runs'
+  const check = checked === undefined ? undefined : { script: checked, asRoot: true, lack }
   // Scripts of init.d stop the threads with a signal, which newer kernels ignore.
   const more = action === 'stop' ? '\nrpc.nfsd 0 2> /dev/null || :' : ''
   const sign = action === 'enable' || action === 'start' ? '+' : '-'
@@ -210,7 +215,11 @@ export function planUnexport(host: string, own: HostFactsOfNfs): Verdict {
       title: `remove ${EXPORTS_FILE} and end its exports`,
       changes: changedLines(text, ''),
       run: { script: reloaded(`${script}rmdir /etc/exports.d 2> /dev/null\n`), asRoot: true },
-      check: { script: `${fileCheck('')}${exportedCheck(ended, 'hidden')}`, asRoot: true },
+      check: {
+        script: `${fileCheck('')}${exportedCheck(ended, 'hidden')}`,
+        asRoot: true,
+        lack: 'the kernel still exports some of it',
+      },
     },
   ])
 }

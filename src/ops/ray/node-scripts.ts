@@ -149,6 +149,14 @@ export function startCheck(wanted: RayWanted, node: RayNode, headIp: string): st
   return inside(wanted, node, `${LIST_RAY}\nlist_ray | grep -q ${shellQuote(pattern)}`)
 }
 
+/** What is the case if that check fails: `ray start` may succeed, and its node end at once. */
+export function startLack(wanted: RayWanted, node: RayNode, headIp: string): string {
+  const logs = `${wanted.tempDirectory}/session_latest/logs`
+  return node.isHead
+    ? `its dashboard at ${dashboardAddress(wanted)} does not list the head: see ${logs}/dashboard.log`
+    : `no raylet of ${headIp}:${wanted.port} runs here: see raylet.out and raylet.err in ${logs}`
+}
+
 /**
  * Stops the processes of one cluster on a host, and no others: those that `list_ray` finds with its address, and their children.
  * Raylets first, so that they leave the cluster cleanly; the GCS last. TERM, then KILL.

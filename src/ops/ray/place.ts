@@ -140,7 +140,14 @@ export function tokenSteps(wanted: RayWanted, node: RayNode, operation: string):
     const make = `umask 077
 mkdir -p "$HOME/"${shellQuote(directory)} || exit 1
 od -A n -t x1 -N 32 /dev/urandom | tr -d ' \\n' > ${file}.new && mv -f ${file}.new ${file}`
-    return [{ ...step, title: "make the cluster's token", run: { script: make }, check: { script: isThere } }]
+    return [
+      {
+        ...step,
+        title: "make the cluster's token",
+        run: { script: make },
+        check: { script: isThere, lack: `~/${directory}/${FILE} is empty or not there` },
+      },
+    ]
   }
   const path = `~/${directory}`
   const files = { from: wanted.head.host, path, kind: 'directory', to: path } as const

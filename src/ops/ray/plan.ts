@@ -24,6 +24,7 @@ import {
   STOP_TIMEOUT_MS,
   startArguments,
   startCheck,
+  startLack,
   startScript,
   stopScript,
 } from './node-scripts.ts'
@@ -247,7 +248,7 @@ function startStep(wanted: RayWanted, node: RayNode, ip: string, headIp: string,
       isProof: node.isHead,
       ...defined({ early }),
     },
-    check: { script: startCheck(wanted, node, headIp) },
+    check: { script: startCheck(wanted, node, headIp), lack: startLack(wanted, node, headIp) },
     undo: { title: 'end what it started', script: stopNode(wanted, node, headIp, false), timeoutMs: STOP_TIMEOUT_MS },
   }
 }

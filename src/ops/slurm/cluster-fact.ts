@@ -23,8 +23,9 @@ export type LiveJob = {
   readonly user: string
   /** One of them, as long as it waits. */
   readonly partitions: readonly string[]
-  /** Empty while it waits. */
+  /** Where it runs; as long as it waits, the nodes that it asks for or excludes. */
   readonly nodes: readonly string[]
+  readonly hasGpu: boolean
   readonly name: string
 }
 
@@ -48,8 +49,13 @@ const WIDTHS = { NodeHost: 64, StateLong: 24, CPUs: 10, Gres: 100, Reason: 200 }
 const MOST_NODES = 5000
 const MOST_PARTITIONS = 500
 const NEEDED_PROGRAMS = ['sbatch', 'squeue', 'scancel', 'flock']
-const JOB_COLUMNS = { JobID: 20, State: 24, UserName: 32, Partition: 200, NodeList: 1024, Name: 80 }
+const GPU_COLUMNS = ['tres-per-node', 'tres-per-job', 'tres-per-socket', 'tres-per-task']
+const JOB_COLUMNS = {
+  ...{ JobID: 20, State: 24, UserName: 32, Partition: 200, NodeList: 1024, reqnodes: 1024 },
+  ...{ ...Object.fromEntries(GPU_COLUMNS.map((name) => [name, 100])), Name: 80 },
+}
 const MOST_JOB_BYTES = 200_000
+const MOST_EXCLUDING = 200
 const LIVE = ['PENDING', 'RUNNING', 'SUSPENDED', 'CONFIGURING', 'RESIZING', 'STOPPED', 'SIGNALING', 'STAGE_OUT']
 
 /** Of a cluster of somebody else (`controller` undefined) jobs are not asked for. */
@@ -63,6 +69,7 @@ case $c in '' | ${shellQuote(controller ?? '')}) echo unasked; return;; esac
     $3 == "PENDING" { waiting[++count] = $0; next }
     { print }
     END { for (i = 1; i <= count; i++) print waiting[i]; if (whole) print "jobs" }'
+  limited squeue -h -a -t PD -o 'excludes %A %x' | grep -v ' $' | head -n ${MOST_EXCLUDING} | cut -c 1-1000
 `
   return {
     script: `${isController || controller === undefined ? '' : guard}${path}unset $(env | sed -n 's/^\\(SINFO_[A-Z_]*\\|SQUEUE_[A-Z_]*\\|SLURM_[A-Z_]*\\)=.*/\\1/p')
@@ -100,7 +107,7 @@ echo end`,
           }),
         ),
         missing: NEEDED_PROGRAMS.filter((program) => lines.includes(`missing ${program}`)),
-        ...(lines.includes('jobs') ? { jobs: jobsOf(all.filter(isJob), nodes) } : {}),
+        ...(lines.includes('jobs') ? { jobs: jobsOf(all.filter(isJob), nodes, excludedIn(lines)) } : {}),
       }
     },
   }
@@ -130,18 +137,33 @@ function cellsOf(line: string): readonly string[] {
   })
 }
 
-function jobsOf(lines: readonly string[], nodes: readonly NodeState[]): readonly LiveJob[] {
+/** Lists of nodes, by job. */
+const excludedIn = (lines: readonly string[]): ReadonlyMap<string, string> =>
+  new Map(
+    lines.flatMap((line) => {
+      const [, id = '', list = ''] = /^excludes (\d{1,12}) (\S+)$/.exec(line) ?? []
+      return id === '' ? [] : [[id, list] as const]
+    }),
+  )
+
+function jobsOf(
+  lines: readonly string[],
+  nodes: readonly NodeState[],
+  excluded: ReadonlyMap<string, string>,
+): readonly LiveJob[] {
   const names = new NodeNames(new Set(nodes.map(({ name }) => name)))
   return lines.flatMap((line): LiveJob[] => {
-    const [, id = '', state = '', user = '', partitions = '', list = '', name = ''] = line.split('\t')
-    if (!/^\d{1,12}$/.test(id)) return []
+    const [, id = '', state = '', user = '', partitions = '', held = '', required = '', ...rest] = line.split('\t')
+    const name = rest.at(-1) ?? ''
     // What ends holds nothing that could be lost.
-    if (!LIVE.includes(state)) return []
+    if (!/^\d{1,12}$/.test(id) || !LIVE.includes(state)) return []
     const isWaiting = state === 'PENDING'
+    const lists = isWaiting ? [required, excluded.get(id) ?? ''] : [held]
     return [
       {
-        ...{ id, isWaiting, user: decoded(user), name: decoded(name) },
-        ...{ partitions: partitions.split(','), nodes: isWaiting ? [] : names.of(list) },
+        ...{ id, isWaiting, user: decoded(user), name: decoded(name), partitions: partitions.split(',') },
+        nodes: lists.flatMap((list) => (list === '' ? [] : names.of(list))),
+        hasGpu: rest.slice(0, -1).some((words) => /gpu/.test(words)),
       },
     ]
   })

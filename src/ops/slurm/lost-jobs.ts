@@ -1,7 +1,8 @@
 /**
  * Jobs that Slurm would lose if its configuration were replaced now. Measured with Slurm 22.05: those of a partition that goes fail,
- * also if they wait, and so do those on a node that goes; those on a node that gets another number of cores or GPUs begin again, or
- * fail if they may not; a new controller knows none. Other memory, shards and more nodes change nothing for them. Pure.
+ * also if they wait, and so do those on a node that goes, or that wait and ask for it or exclude it; those on a node that gets another
+ * number of cores, or of GPUs if they have one, begin again, or fail if they may not; a new controller knows none. Other memory,
+ * shards and more nodes change nothing for them. Pure.
  */
 import { counted } from '../../base/counted.ts'
 import { knownValue } from '../kernel/fact.ts'
@@ -46,11 +47,12 @@ export function findingsOfLostJobs(
 }
 
 type Whole = Extract<SlurmView, { kind: 'answers' }>
-type Ground = Pick<LiveJob, 'partitions' | 'nodes'>
+type Ground = Pick<LiveJob, 'isWaiting' | 'partitions' | 'nodes' | 'hasGpu'>
 
 function lostIn(host: string, view: Whole, whyOf: (ground: Ground) => string | undefined): readonly Finding[] {
   if (view.jobs === undefined) {
-    const why = whyOf({ partitions: [...view.partitions.keys()], nodes: view.nodes.map(({ name }) => name) })
+    const nodes = view.nodes.map(({ name }) => name)
+    const why = whyOf({ isWaiting: false, partitions: [...view.partitions.keys()], nodes, hasGpu: true })
     const hint = 'squeue says nothing there; what it prints tells why.'
     const cause = `cannot determine which jobs would be lost: ${why}`
     return why === undefined ? [] : [{ host, gravity: 'blocker', id: 'jobs', cause, hint, fix: onHost('squeue') }]
@@ -68,15 +70,21 @@ function lostIn(host: string, view: Whole, whyOf: (ground: Ground) => string | u
   })
 }
 
-function whyLost(wanted: SlurmWanted, view: Whole, { partitions, nodes }: Ground): string | undefined {
+function whyLost(
+  wanted: SlurmWanted,
+  view: Whole,
+  { isWaiting, partitions, nodes, hasGpu }: Ground,
+): string | undefined {
   const partition = wanted.spec.partition ?? DEFAULT_PARTITION
   const other = partitions.find((name) => name !== partition)
   if (other !== undefined) return `the partition ${other} goes`
   const gone = nodes.find((name) => hostOf(wanted, name)?.isNode !== true)
   if (gone !== undefined) return `${gone} leaves the cluster`
-  const changed = view.nodes.find(({ name, cpus, gpus }) => {
-    const node = hostOf(wanted, name)
-    return nodes.includes(name) && node !== undefined && (node.cpus !== cpus || node.gpus !== gpus)
-  })
-  return changed && `${changed.name} gets another number of cores or GPUs`
+  if (isWaiting) return undefined
+  for (const { name, cpus, gpus } of view.nodes) {
+    const node = nodes.includes(name) ? hostOf(wanted, name) : undefined
+    if (node !== undefined && node.cpus !== cpus) return `${name} gets another number of cores`
+    if (node !== undefined && node.gpus !== gpus && hasGpu) return `${name} gets another number of GPUs`
+  }
+  return undefined
 }

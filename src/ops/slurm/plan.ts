@@ -294,7 +294,7 @@ function planConfiguration(wanted: SlurmWanted, { host }: SlurmHost, known: Fact
     title: `create ${PLACE}`,
     changes: [`+ ${PLACE}: state, logs and history of jobs`],
     run: makePlace,
-    check: { script: `[ -d ${PLACE}/state ]` },
+    check: { script: `[ -d ${PLACE}/state ]`, lack: `there is no ${PLACE}/state` },
   }
   const isThere = names.some((name) => textOf(knownValue(known[name])) !== undefined)
   const verdict = steps(

@@ -156,7 +156,10 @@ ssh-keygen -y -P '' -f "$f" | cut -d ' ' -f 1,2`
       title: 'create a key; the private key never leaves the host',
       changes: ['+ ~/.ssh/id_muster', '+ ~/.ssh/id_muster.pub'],
       run: { script },
-      check: { script: `ssh-keygen -y -P '' -f "$HOME/.ssh/id_muster" > /dev/null` },
+      check: {
+        script: `ssh-keygen -y -P '' -f "$HOME/.ssh/id_muster" > /dev/null`,
+        lack: 'ssh-keygen does not read ~/.ssh/id_muster',
+      },
       undo: { title: 'remove the unfinished key', script: 'rm -f "$HOME"/.ssh/id_muster.new*' },
     },
   ])

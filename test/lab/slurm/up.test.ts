@@ -26,7 +26,7 @@ const canRun = requirement(
   ...SLURM_PROGRAMS,
 )
 
-const GPUS: Readonly<Record<string, number>> = { c1: 0, n1: 2, n2: 1 }
+const GPUS: Record<string, number> = { c1: 0, n1: 2, n2: 1 }
 const NAMES = Object.keys(GPUS)
 const DAEMONS = ['munged', 'slurmctld', 'slurmd', 'slurmstepd']
 /** All that the area may leave. */
@@ -208,7 +208,7 @@ setpriv --reuid=munge --regid=munge --clear-groups munged; munge -n > /dev/null;
     const sbatch = async (options: string) =>
       (await bare.exec('c1', `sbatch --parsable -D /tmp -o /dev/null --mem=10 ${options} --wrap 'sleep 600'`)).trim()
     const stateOf = async (job: string) => (await bare.exec('c1', `squeue -h -t all -j ${job} -o %T`)).trim()
-    const job = await sbatch('-w n1 -J train')
+    const job = await sbatch('-w n1 -J train --gpus=1')
     const waiting = await sbatch('--hold -J eval')
     await waitUntil(async () => (await stateOf(job)) === 'RUNNING', 'the job to run', 60_000)
     const refused = async (section: string, ...causes: readonly string[]) => {
@@ -224,7 +224,18 @@ setpriv --reuid=munge --regid=munge --clear-groups munged; munge -n > /dev/null;
       `2 jobs would be lost: the partition main goes [${job} (train, of root), ${waiting} (eval, of root)]`,
       `${fix} ${waiting})`,
     )
-    await refused('slurm: { controller: c1, nodes: n2 }\n', '1 job would be lost: n1 leaves the cluster', fix)
+    const without = await sbatch('--hold --exclude=n1 -J rest')
+    await refused(
+      'slurm: { controller: c1, nodes: n2 }\n',
+      `2 jobs would be lost: n1 leaves the cluster [${job} (train, of root), ${without} (rest, of root)]`,
+    )
+    await bare.exec('c1', `scancel ${without}`)
+    GPUS.n1 = 1
+    await refused(
+      'slurm: { controller: c1, nodes: "n[1-2]" }\n',
+      `1 job would be lost: n1 gets another number of GPUs [${job} (`,
+    )
+    GPUS.n1 = 2
     await refused(
       'slurm: { controller: n2, nodes: "n[1-2]" }\n',
       '2 jobs would be lost: n2, the new controller, does not know what c1 runs',

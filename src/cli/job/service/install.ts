@@ -271,8 +271,9 @@ function withCron(service: Service, id: string, { script, crontab, isRunning: ru
         script: `${stopScript(service)}\nsetsid /bin/sh ${shellQuote(scriptFile(service))} < /dev/null > /dev/null 2>&1 &`,
       },
       check: {
+        lack: 'it does not run',
         script: `for again in 1 2 3 4 5 6 7 8 9 10; do ${isRunning(service)} && exit 0; sleep 0.2; done
-echo "it does not run: see "${shellQuote(logFile(service))} >&2; exit 1`,
+echo "see "${shellQuote(logFile(service))} >&2; exit 1`,
       },
     })
   }

@@ -82,7 +82,8 @@ function planUp(host: string, tool: IperfTool, { hasProgram, packages }: KnownFa
   if (knownValue(hasProgram) === true) return nothing(`${program} is installed`)
   return ifKnown(host, 'the packages', packages, (there) => {
     const missing = missingPackages(NAMES[tool], there)
-    if (missing.length > 0) return installVerdict(AREA, there.manager, missing, { script: FIND(tool) })
+    if (missing.length > 0)
+      return installVerdict(AREA, there.manager, missing, { script: FIND(tool), lack: `there is no ${program}` })
     const cause = `${program} is missing, and ${there.manager} has no package for it or says it is installed`
     return blocked(host, 'no-package', cause)
   })

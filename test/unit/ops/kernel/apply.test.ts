@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { type ApplyEvent, applyPlan } from '../../../../src/ops/kernel/apply.ts'
 import type { OpsHosts } from '../../../../src/ops/kernel/host-port.ts'
-import type { Operation } from '../../../../src/ops/kernel/operation.ts'
+import type { Check, Operation } from '../../../../src/ops/kernel/operation.ts'
 import { failure, operationOf, StandInHosts } from './stand-in-hosts.ts'
 
 async function apply(
@@ -206,7 +206,13 @@ describe('a step that may start early', () => {
 
   it('is stopped if its check holds', async () => {
     const hosts = new StandInHosts()
-    const checked = [{ id: 'join', run: { script: 'join', early: 'join early' }, check: { script: 'joined' } }]
+    const checked = [
+      {
+        id: 'join',
+        run: { script: 'join', early: 'join early' },
+        check: { script: 'joined', lack: 'it is not there' },
+      },
+    ]
     const { ends } = await apply(hosts, [head, operationOf('worker', 'm8', checked, ['area/head@m10'])])
     expect(hosts.turns).toEqual(['join early: ended'])
     expect(ends['worker@m8/join']).toBe('unneeded')
@@ -274,7 +280,11 @@ describe('a step', () => {
         return await hosts.exec(host, script, options)
       },
     }
-    const step = { id: 'make', check: { script: 'is made' }, run: { script: 'make', timeoutMs: 7000 } }
+    const step = {
+      id: 'make',
+      check: { script: 'is made', lack: 'it is not there' },
+      run: { script: 'make', timeoutMs: 7000 },
+    }
     const plan = { direction: 'up', operations: [operationOf('a', 'm1', [step])] } as const
     const { signal } = new AbortController()
     await applyPlan(plan, { hosts: watched, signal, fanOut: 1, limitFactor: 3, now: () => 0, onEvent() {} })
@@ -283,18 +293,24 @@ describe('a step', () => {
 
   it('is skipped if its check holds', async () => {
     const hosts = new StandInHosts()
-    const { ends } = await apply(hosts, [operationOf('a', 'm1', [{ id: 'make', check: { script: 'is made' } }])])
+    const { ends } = await apply(hosts, [
+      operationOf('a', 'm1', [{ id: 'make', check: { script: 'is made', lack: 'it is not there' } }]),
+    ])
     expect(hosts.scripts).toEqual(['m1 is made'])
     expect(ends).toEqual({ 'a@m1/make': 'unneeded' })
   })
 
   it('fails if its check does not hold afterwards, and is undone', async () => {
     const hosts = new StandInHosts((_, script) => (script === 'is made' ? failure : {}))
-    const step = { id: 'make', check: { script: 'is made' }, undo: { title: 'take it back', script: 'unmake' } }
+    const step = {
+      id: 'make',
+      check: { script: 'is made', lack: 'it is not there' },
+      undo: { title: 'take it back', script: 'unmake' },
+    }
     const { ends } = await apply(hosts, [operationOf('a', 'm1', [step])])
     expect(hosts.scripts).toEqual(['m1 is made', 'm1 make', 'm1 is made', 'm1 unmake'])
     expect(ends).toEqual({
-      'a@m1/make': 'failed: it ran, but its check fails: no (exit 1); undone: take it back',
+      'a@m1/make': 'failed: it ran, but it is not there: no (exit 1); undone: take it back',
     })
   })
 
@@ -306,8 +322,7 @@ describe('a step', () => {
     expect(ends['a@m1/make']).toBe('failed: no (exit 1); and undoing it failed: no (exit 1)')
   })
 
-  const maker = (check?: { script: string }) =>
-    operationOf('key', 'm1', [check === undefined ? 'make' : { id: 'make', check }])
+  const maker = (check?: Check) => operationOf('key', 'm1', [check === undefined ? 'make' : { id: 'make', check }])
   const reader = operationOf(
     'list',
     'm2',
@@ -322,14 +337,14 @@ describe('a step', () => {
 
   it('reads the output of another step, which runs for this even if its check holds', async () => {
     const hosts = new StandInHosts((_, script) => (script === 'make' ? { stdout: 'key abc\n' } : {}))
-    const { isComplete } = await apply(hosts, [maker({ script: 'is made' }), reader])
+    const { isComplete } = await apply(hosts, [maker({ script: 'is made', lack: 'it is not there' }), reader])
     expect(isComplete).toBe(true)
     expect(hosts.ran.at(-1)).toEqual({ host: 'm2', script: 'write', stdin: '<key abc>' })
   })
 
   it('compares the output of another step in a check, before and after it', async () => {
     const stdin = [{ output: 'area/key@m1/make', pattern: 'key [a-z]+' }]
-    const step = { id: 'write', check: { script: 'is written', stdin } }
+    const step = { id: 'write', check: { script: 'is written', lack: 'it is not there', stdin } }
     const answer = (_: string, script: string) =>
       script === 'make' ? { stdout: 'key abc\n' } : script === 'is written' ? failure : {}
     const hosts = new StandInHosts(answer)

@@ -88,7 +88,7 @@ describe('a change', () => {
   })
 
   it('says which steps are needed again though their checks held before them, and what to do', async () => {
-    const start = { id: 'start', title: 'start it', check: { script: 'runs' } }
+    const start = { id: 'start', title: 'start it', check: { script: 'runs', lack: 'it is not there' } }
     expect(await bringUp([[start], [start], [start]])).toMatchObject({
       ran: ['m1 runs'],
       found: [

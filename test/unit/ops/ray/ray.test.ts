@@ -200,6 +200,16 @@ describe('the plan of Ray', () => {
     expect(early({ workers: [container] })).toEqual([])
   })
 
+  it('says which log has more where a node does not stay up', () => {
+    const lacks = up(DOWN, DOWN).flatMap(({ verdict }) =>
+      verdict.kind === 'steps' ? verdict.steps.flatMap(({ check }) => check?.lack ?? []) : [],
+    )
+    expect(lacks).toEqual([
+      'its dashboard at 127.0.0.1:8265 does not list the head: see /tmp/ray/session_latest/logs/dashboard.log',
+      'no raylet of 10.81.0.1:6333 runs here: see raylet.out and raylet.err in /tmp/ray/session_latest/logs',
+    ])
+  })
+
   it('restarts a worker whose raylet is gone, or which the head counts as dead', () => {
     expect(said(up({}, { processes: [] }))).toEqual(['m10: nothing', 'm8: join 10.81.0.1:6333'])
     const again = ['m10: nothing', 'm8: end the processes of this cluster', 'm8: join 10.81.0.1:6333']

@@ -149,6 +149,19 @@ const answers = (own: Partial<Extract<SlurmView, { kind: 'answers' }>> = {}): Sl
   return { kind: 'answers', nodes, hasDefaultMemory: true, partitions, jobs: [], missing: [], ...own }
 }
 
+const job = (id: string, own: Partial<LiveJob> = {}): LiveJob => {
+  return {
+    id,
+    isWaiting: false,
+    user: 'ann',
+    partitions: ['main'],
+    nodes: ['n1'],
+    hasGpu: false,
+    name: 'train',
+    ...own,
+  }
+}
+
 /** A host on which nothing was set up. */
 const bare = (host: string): SlurmFacts => ({
   packages: { manager: 'apt', installed: new Map(), own: [] },
@@ -334,14 +347,12 @@ describe('a plan for up', () => {
 })
 
 describe('a plan for up while there are jobs', () => {
-  const job = (id: string, own: Partial<LiveJob> = {}): LiveJob => {
-    return { id, isWaiting: false, user: 'ann', partitions: ['main'], nodes: ['n1'], name: 'train', ...own }
-  }
   const jobs = [
     job('7'),
     job('8', { nodes: ['n1', 'n2'], user: 'bob' }),
     job('9', { isWaiting: true, nodes: [], name: 'eval' }),
   ]
+  const onGpu = job('10', { nodes: ['n1'], hasGpu: true })
   const later = (wanted: SlurmWanted) => planSlurm('up', wanted, all({ c1: { cluster: answers({ jobs }) } }))
   const causes = (operations: readonly Operation[]) =>
     operations.flatMap(({ verdict }) =>
@@ -358,12 +369,16 @@ describe('a plan for up while there are jobs', () => {
     expect(causes(later(without))[0]).toBe('1 job would be lost: n2 leaves the cluster [8 (train, of bob)]')
     const resources = { cpu: 2, memoryBytes: 8 * GIB, gpu: 2 }
     expect(causes(later(wantedOf({}, { n1: { resources } })))[0]).toBe(
-      '2 jobs would be lost: n1 gets another number of cores or GPUs [7 (train, of ann), 8 (train, of bob)]',
+      '2 jobs would be lost: n1 gets another number of cores [7 (train, of ann), 8 (train, of bob)]',
+    )
+    const fewer = wantedOf({}, { n1: { resources: { cpu: 4, memoryBytes: 8 * GIB, gpu: 1 } } })
+    expect(causes(planSlurm('up', fewer, all({ c1: { cluster: answers({ jobs: [...jobs, onGpu] }) } })))[0]).toBe(
+      '1 job would be lost: n1 gets another number of GPUs [10 (train, of ann)]',
     )
   })
 
   it('goes on where none would be', () => {
-    const resources = { cpu: 4.5, memoryBytes: 4 * GIB, gpu: 2 }
+    const resources = { cpu: 4.5, memoryBytes: 4 * GIB, gpu: 1 }
     const operations = later(wantedOf({ shardsPerGpu: 4 }, { n1: { resources } }))
     expect(causes(operations)).toEqual([])
     expect(told(operations)).toContain('node@n1: restart slurmd (jobs go on)')
@@ -480,8 +495,9 @@ describe('what hosts answer', () => {
     const lines = [
       ...[line('n1', 'idle', 'gpu:2(S:0),shard:8', 'none'), line('n1', 'idle', '', 'none')],
       ...[line('n2', 'down*', '(null)', 'Not responding'), 'memory 1024', 'partition main up', 'partition x;y up'],
-      ...['job\t7\tRUNNING\tann\tmain\tn[1-3]\ttrain', 'job\t8\tCOMPLETING\tann\tmain\tn1\told'],
-      ...['job\t9\tPENDING\tbob\tmain,long\t(Priority)\tb\x1bc', 'jobs', 'missing flock'],
+      ...['job\t7\tRUNNING\tann\tmain\tn[1-3]\t\tgres:gpu:1\tN/A\tN/A\tN/A\ttrain'],
+      ...['job\t8\tCOMPLETING\tann\tmain\tn1\t\tN/A\tN/A\tN/A\tN/A\told', 'excludes 9 n2'],
+      ...['job\t9\tPENDING\tbob\tmain,long\t\tn1\tN/A\tN/A\tN/A\tN/A\tb\x1bc', 'jobs', 'missing flock'],
     ]
     expect(parse('cluster', `sinfo 0\n${lines.join('\n')}\nend\n`)).toEqual({
       kind: 'answers',
@@ -489,8 +505,10 @@ describe('what hosts answer', () => {
       hasDefaultMemory: true,
       partitions: new Map([['main', 'up']]),
       jobs: [
-        { id: '7', isWaiting: false, user: 'ann', partitions: ['main'], nodes: ['n1', 'n2'], name: 'train' },
-        { id: '9', isWaiting: true, user: 'bob', partitions: ['main', 'long'], nodes: [], name: 'b\\x1bc' },
+        job('7', { nodes: ['n1', 'n2'], hasGpu: true }),
+        job('9', {
+          ...{ isWaiting: true, user: 'bob', partitions: ['main', 'long'], nodes: ['n1', 'n2'], name: 'b\\x1bc' },
+        }),
       ],
       missing: ['flock'],
     })
