@@ -91,12 +91,12 @@ function findBlock(text: string, name: string): Block | undefined {
   }
 }
 
-/** The lines of a file that change, as those of a diff; comments and blank lines are left out. */
+/** The lines of a file that change, as those of a diff, without blank lines and Muster's own comments. */
 export function changedLines(before: string, after: string): string[] {
-  const lines = (text: string) => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  const lines = (text: string) => text.split('\n').filter((line) => line !== '' && !/^# (Made by )?Muster\b/.test(line))
   const [old, now] = [lines(before), lines(after)]
   return [
     ...old.filter((line) => !now.includes(line)).map((line) => `- ${line}`),
-    ...now.filter((line) => !old.includes(line)).map((line) => `+ ${line}`),
+    ...now.filter((line) => !old.includes(line) && !line.startsWith('#')).map((line) => `+ ${line}`),
   ]
 }

@@ -82,7 +82,9 @@ function programsFact({ isController, isNode }: SlurmHost, path: string): Fact<P
   const needed = ['munged', 'srun', ...(isController ? [PROGRAMS.slurmctld] : []), ...(isNode ? [PROGRAMS.slurmd] : [])]
   return {
     script: `${path}for program in ${needed.join(' ')}; do command -v $program > /dev/null || echo "missing $program"; done
-echo "version $(limited sinfo -V)"`,
+# Clients know it only where there is a slurm.conf.
+for program in slurmd slurmctld sinfo; do said=$(limited $program -V) && break; done
+echo "version $said"`,
     parse(text) {
       const lines = text.split('\n')
       const version = /^version \S+ (\d{2}\.\d{2}(?:\.\w{1,20})?)/.exec(lines.at(-1) ?? '')?.[1]

@@ -241,7 +241,7 @@ function planMunge(
     run: showKey,
   }
   const verdict = steps('differs', [restart, hand], 'munged runs with the key of the cluster')
-  return verdict.kind === 'steps' && why !== undefined ? { ...verdict, because: why } : verdict
+  return verdict.kind === 'steps' ? { ...verdict, because: why ?? 'another host needs its key' } : verdict
 }
 
 const keyStep = (title: string, sign: string, run: Action): Step => {

@@ -258,6 +258,10 @@ describe('a plan for up', () => {
       'munge@c1: read the munge key for the other hosts',
       'munge@n2: bring the munge key from c1',
     ])
+    expect(operations.flatMap(({ verdict }) => (verdict.kind === 'steps' ? verdict.because : []))).toEqual([
+      'another host needs its key',
+      'its munge key is not the one of c1',
+    ])
     const steps = operations.flatMap(({ verdict }) => (verdict.kind === 'steps' ? verdict.steps : []))
     expect(steps.map(({ run }) => run.isSecret)).toEqual([true, true])
     expect(steps[1]?.run.stdin).toEqual([{ output: 'slurm/munge@c1/key', pattern: '[0-9a-f]{128}' }])
