@@ -168,7 +168,9 @@ function takeVerdict(
   }
   const title = `${isThere ? 'replace' : 'create'} ${path} ${isThere ? 'with' : 'from'} the environment of ${from}`
   const run = unpackPrefix(path, parcelOf(wanted), from, isThere)
-  return steps(isThere ? 'differs' : 'missing', [{ id: 'take', title, changes, run }])
+  const isOwn = isThere && content.made !== undefined
+  const gone = isOwn ? [`- all files in ${path} that are not on ${from}`] : []
+  return steps(isThere ? 'differs' : 'missing', [{ id: 'take', title, changes: [...changes, ...gone], run }])
 }
 
 function isPath(absolute: string, path: string): boolean {

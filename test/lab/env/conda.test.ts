@@ -59,6 +59,10 @@ describe.skipIf(!canRun)('muster env with a conda environment', { timeout: 200_0
     }
     expect((await env('up')).stdout).toContain('no change: nothing to do')
     expect((await env('check')).stdout).toBe('3 hosts compared with m1: no drift\n')
+    await exec('m2', `rm ${PREFIX}/conda-meta/numpy-*`)
+    const again = await env('up', '--yes')
+    expect(again.stdout).toMatch(/^ +- all files in \S+\/lab that are not on m1$/m)
+    expect(again.code).toBe(0)
 
     const down = await env('down', '--yes')
     expect([down.code, down.stderr]).toEqual([0, ''])
