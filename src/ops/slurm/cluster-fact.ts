@@ -2,7 +2,7 @@
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Fact } from '../kernel/fact.ts'
 import { NodeNames } from './node-names.ts'
-import { columnFormat, decoded, gpusOf, squeueRows, troubleWords } from './queue.ts'
+import { columnFormat, countOfGres, decoded, type Gres, squeueRows, troubleWords } from './queue.ts'
 import { CONTROLLER_OF, FILES } from './wanted.ts'
 
 export type NodeState = {
@@ -14,6 +14,7 @@ export type NodeState = {
   readonly reason: string
   readonly cpus: number
   readonly gpus: number
+  readonly shards: number
 }
 
 /** A job that has not ended. */
@@ -25,7 +26,8 @@ export type LiveJob = {
   readonly partitions: readonly string[]
   /** Where it runs; as long as it waits, the nodes that it asks for or excludes. */
   readonly nodes: readonly string[]
-  readonly hasGpu: boolean
+  /** What it asks for. */
+  readonly gres: readonly Gres[]
   readonly name: string
 }
 
@@ -49,10 +51,11 @@ const WIDTHS = { NodeHost: 64, StateLong: 24, CPUs: 10, Gres: 100, Reason: 200 }
 const MOST_NODES = 5000
 const MOST_PARTITIONS = 500
 const NEEDED_PROGRAMS = ['sbatch', 'squeue', 'scancel', 'flock']
-const GPU_COLUMNS = ['tres-per-node', 'tres-per-job', 'tres-per-socket', 'tres-per-task']
+const GRES = ['gpu', 'shard'] as const
+const GRES_COLUMNS = ['tres-per-node', 'tres-per-job', 'tres-per-socket', 'tres-per-task']
 const JOB_COLUMNS = {
   ...{ JobID: 20, State: 24, UserName: 32, Partition: 200, NodeList: 1024, reqnodes: 1024 },
-  ...{ ...Object.fromEntries(GPU_COLUMNS.map((name) => [name, 100])), Name: 80 },
+  ...{ ...Object.fromEntries(GRES_COLUMNS.map((name) => [name, 100])), Name: 80 },
 }
 const MOST_JOB_BYTES = 200_000
 const MOST_EXCLUDING = 200
@@ -123,7 +126,11 @@ function nodesOf(lines: readonly string[]): readonly NodeState[] {
     const why = decoded(reason)
     found.set(name, {
       ...{ name, state, isSilent: flag === '*', reason: why === 'none' ? '' : why },
-      ...{ cpus: /^\d{1,6}$/.test(cpus) ? Number(cpus) : 0, gpus: gpusOf(gres) },
+      ...{
+        cpus: /^\d{1,6}$/.test(cpus) ? Number(cpus) : 0,
+        gpus: countOfGres(gres, 'gpu'),
+        shards: countOfGres(gres, 'shard'),
+      },
     })
   }
   return [...found.values()]
@@ -163,7 +170,7 @@ function jobsOf(
       {
         ...{ id, isWaiting, user: decoded(user), name: decoded(name), partitions: partitions.split(',') },
         nodes: lists.flatMap((list) => (list === '' ? [] : names.of(list))),
-        hasGpu: rest.slice(0, -1).some((words) => /gpu/.test(words)),
+        gres: GRES.filter((kind) => rest.slice(0, -1).some((words) => words.includes(kind))),
       },
     ]
   })

@@ -207,6 +207,16 @@ export function stopController(): Action {
   return { script: `${TOOLS}stop_daemon slurmctld ${DAEMONS.slurmctld.unit}`, asRoot: true, timeoutMs: STOP_MS }
 }
 
+/** Of a host that is no longer the controller: it does not start again at boot either. */
+export function retireController(): Action {
+  const { unit } = DAEMONS.slurmctld
+  const script = `${TOOLS}stop_daemon slurmctld ${unit}
+if has_systemd && grep -s -q -x 'enabled ${unit}' ${RECORD}; then
+  systemctl disable --quiet ${unit} && sed -i '/^enabled ${unit}$/d' ${RECORD}
+fi`
+  return { script, asRoot: true, timeoutMs: STOP_MS }
+}
+
 /** Also switches off what Muster switched on at boot. */
 export function removeKey(): Action {
   return {

@@ -1,8 +1,8 @@
 /**
  * Jobs that Slurm would lose if its configuration were replaced now. Measured with Slurm 22.05: those of a partition that goes fail,
  * also if they wait, and so do those on a node that goes, or that wait and ask for it or exclude it; those on a node that gets another
- * number of cores, or of GPUs if they have one, begin again, or fail if they may not; a new controller knows none. Other memory,
- * shards and more nodes change nothing for them. Pure.
+ * number of cores, or of GPUs if they have one, begin again, or fail if they may not; if no node has GPUs any more, one that waits
+ * for GPUs starts without; a new controller knows none. Other memory, first shards and more nodes change nothing for them. Pure.
  */
 import { counted } from '../../base/counted.ts'
 import { knownValue } from '../kernel/fact.ts'
@@ -12,12 +12,17 @@ import type { FactsOfSlurmHosts } from './facts.ts'
 import {
   controllerIn,
   DEFAULT_PARTITION,
+  gresTypes,
   groundIn,
   hostOf,
   type SlurmHost,
   type SlurmWanted,
   slurmConf,
 } from './wanted.ts'
+
+const WORDS = { gpu: 'GPUs', shard: 'shards' } as const
+
+export const LOST_JOBS = 'lost-jobs'
 
 /** Named in a sentence. */
 const MOST_JOBS = 8
@@ -43,19 +48,20 @@ export function findingsOfLostJobs(
   if (steps.length === 0 || text === undefined || groundIn(text, host) === groundIn(slurmConf(wanted), host)) return []
   const cause = `${counted(steps.length, 'step')} of jobs may be lost: slurmctld does not answer`
   const hint = `Start slurmctld on ${before ?? controller} first, or wait until the jobs have ended.`
-  return [{ host, gravity: 'blocker', id: 'jobs', cause, hint }]
+  return [{ host, gravity: 'blocker', id: LOST_JOBS, cause, hint }]
 }
 
 type Whole = Extract<SlurmView, { kind: 'answers' }>
-type Ground = Pick<LiveJob, 'isWaiting' | 'partitions' | 'nodes' | 'hasGpu'>
+type Ground = Pick<LiveJob, 'isWaiting' | 'partitions' | 'nodes' | 'gres'>
 
 function lostIn(host: string, view: Whole, whyOf: (ground: Ground) => string | undefined): readonly Finding[] {
   if (view.jobs === undefined) {
     const nodes = view.nodes.map(({ name }) => name)
-    const why = whyOf({ isWaiting: false, partitions: [...view.partitions.keys()], nodes, hasGpu: true })
+    const gres = (['gpu', 'shard'] as const).filter((kind) => view.nodes.some((node) => node[`${kind}s`] > 0))
+    const why = whyOf({ isWaiting: false, partitions: [...view.partitions.keys()], nodes, gres })
     const hint = 'squeue says nothing there; what it prints tells why.'
     const cause = `cannot determine which jobs would be lost: ${why}`
-    return why === undefined ? [] : [{ host, gravity: 'blocker', id: 'jobs', cause, hint, fix: onHost('squeue') }]
+    return why === undefined ? [] : [{ host, gravity: 'blocker', id: LOST_JOBS, cause, hint, fix: onHost('squeue') }]
   }
   const groups = Map.groupBy(view.jobs, whyOf)
   return [...groups].flatMap(([why, jobs]): readonly Finding[] => {
@@ -66,25 +72,27 @@ function lostIn(host: string, view: Whole, whyOf: (ground: Ground) => string | u
     const cause = `${counted(jobs.length, 'job')} would be lost: ${why}`
     const hint = `Wait until ${jobs.length === 1 ? 'it has' : 'they have'} ended, or cancel ${jobs.length === 1 ? 'it' : 'them'}${isFew ? ':' : ' with scancel.'}`
     const fix = isFew ? { fix: onHost(`sudo scancel ${jobs.map(({ id }) => id).join(' ')}`) } : {}
-    return [{ host, gravity: 'blocker', id: 'jobs', cause, detail, hint, ...fix }]
+    return [{ host, gravity: 'blocker', id: LOST_JOBS, cause, detail, hint, ...fix }]
   })
 }
 
-function whyLost(
-  wanted: SlurmWanted,
-  view: Whole,
-  { isWaiting, partitions, nodes, hasGpu }: Ground,
-): string | undefined {
+function whyLost(wanted: SlurmWanted, view: Whole, { isWaiting, partitions, nodes, gres }: Ground): string | undefined {
   const partition = wanted.spec.partition ?? DEFAULT_PARTITION
   const other = partitions.find((name) => name !== partition)
   if (other !== undefined) return `the partition ${other} goes`
   const gone = nodes.find((name) => hostOf(wanted, name)?.isNode !== true)
   if (gone !== undefined) return `${gone} leaves the cluster`
+  const kinds = gresTypes(wanted)
+  const missing = gres.find((kind) => !kinds.includes(kind))
+  if (missing !== undefined) return `no node has ${WORDS[missing]} any more`
   if (isWaiting) return undefined
-  for (const { name, cpus, gpus } of view.nodes) {
+  for (const { name, cpus, gpus, shards } of view.nodes) {
     const node = nodes.includes(name) ? hostOf(wanted, name) : undefined
-    if (node !== undefined && node.cpus !== cpus) return `${name} gets another number of cores`
-    if (node !== undefined && node.gpus !== gpus && hasGpu) return `${name} gets another number of GPUs`
+    if (node === undefined) continue
+    const another = (what: string) => `${name} gets another number of ${what}`
+    if (node.cpus !== cpus) return another('cores')
+    if (node.gpus !== gpus && gres.length > 0) return another(WORDS.gpu)
+    if (node.gpus * (wanted.spec.shardsPerGpu ?? 0) !== shards && gres.includes('shard')) return another(WORDS.shard)
   }
   return undefined
 }

@@ -35,6 +35,7 @@ import {
   removeKey,
   removePlace,
   resume,
+  retireController,
   showKey,
   startController,
   startMunged,
@@ -52,7 +53,7 @@ import {
   type SlurmFacts,
 } from './facts.ts'
 import { findingsBeforeStart, findingsOfDeclaration, isResumable, recordedKey } from './findings.ts'
-import { findingsOfLostJobs } from './lost-jobs.ts'
+import { findingsOfLostJobs, LOST_JOBS } from './lost-jobs.ts'
 import {
   cgroupConf,
   FILES,
@@ -99,6 +100,8 @@ function planUp(
   )
   const controller = wanted.spec.cluster?.controller ?? ''
   const whyAway = away.get(controller)
+  // A new controller that starts beside the old one would be a second cluster.
+  const isBusy = [...wrong.values()].some((findings) => findings.some(({ id }) => id === LOST_JOBS))
   const isControllerOut = (wrong.get(controller)?.length ?? 0) > 0 || whyAway !== undefined
   const howOut = whyAway === undefined ? 'cannot be set up now' : `is not reached: ${whyAway}`
   const hostsUp: SlurmHost[] = []
@@ -108,6 +111,8 @@ function planUp(
     const needs = (cause: string): Finding[] => [{ host, gravity: 'blocker', id: 'needs-other', cause }]
     if (findings.length === 0 && incomplete.length > 0)
       findings.push(...needs(`slurm.conf cannot be made: hosts.yaml lacks something for ${foldHostSet(incomplete)}`))
+    if (findings.length === 0 && isBusy && !isControllerOut)
+      findings.push(...needs('it waits with the other hosts until no job would be lost'))
     if (findings.length === 0 && isControllerOut && host !== controller)
       findings.push(...needs(`${controller}, the controller, ${howOut}`))
     if (findings.length > 0) return [operationOf(AREA, host, 'host', 'the host', { kind: 'blocked', findings })]
@@ -164,7 +169,7 @@ function planHost(
     operation('configuration', 'configuration', configuration, keyFrom),
     ...(isController
       ? [operation('controller', 'slurmctld', planDaemon(wanted, own, known, 'slurmctld', change, staying))]
-      : []),
+      : planRetirement(host, known)),
     ...(isNode
       ? [
           operation('node', 'slurmd', planDaemon(wanted, own, known, 'slurmd', change ?? drained?.reason), [
@@ -342,6 +347,22 @@ function planDaemon(
   }
   const isNew = !isRunning && textOf(knownValue(known.slurm)) === undefined
   return { ...steps(isNew ? 'missing' : 'differs', [step]), ...(isNew ? {} : { because: why }) }
+}
+
+/** Another host is the controller now. */
+function planRetirement(host: string, known: FactsOfSlurmHost): Operation[] {
+  const running = (knownValue(known.daemons)?.processes ?? []).filter(({ daemon }) => daemon === 'slurmctld')
+  if (running.length === 0) return []
+  const step: Step = {
+    id: 'stop',
+    title: 'stop slurmctld: another host is the controller',
+    changes: running.map(({ daemon, pid }) => `- ${daemon} (process ${pid})`),
+    run: retireController(),
+  }
+  const because = 'slurmctld runs, and another host is the controller'
+  return [
+    operationOf(AREA, host, 'controller', 'slurmctld', { kind: 'steps', state: 'differs', because, steps: [step] }),
+  ]
 }
 
 /** Slurm keeps a node drained after what was wrong with it is mended. */

@@ -55,9 +55,13 @@ export function squeueRows(columns: Readonly<Record<string, number>>, before = '
   }'`
 }
 
-/** How many GPUs `gpu:a100:2(S:0),shard:8` are. */
-export const gpusOf = (gres: string): number =>
-  [...gres.matchAll(/(?:^|,)gpu(?::[^:,(]+)?:(\d{1,4})/g)].reduce((sum, [, count]) => sum + Number(count), 0)
+export type Gres = 'gpu' | 'shard'
+
+/** How many of one kind `gpu:a100:2(S:0),shard:8` are. */
+export function countOfGres(gres: string, kind: Gres): number {
+  const found = gres.matchAll(/(?:^|,)(gpu|shard)(?::[^:,(]+)?:(\d{1,6})/g)
+  return [...found].reduce((sum, [, name, count]) => sum + (name === kind ? Number(count) : 0), 0)
+}
 
 export const LINE_WIDTH = Object.values<number>(COLUMNS).reduce((sum, width) => sum + width)
 

@@ -4,7 +4,7 @@ import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import { drawnNodes } from '../drawn-nodes.ts'
 import { NodeNames } from './node-names.ts'
-import { decoded, gpusOf, nowOf, reasonWords, SUSPENDED, squeueRows, startOf } from './queue.ts'
+import { countOfGres, decoded, nowOf, reasonWords, SUSPENDED, squeueRows, startOf } from './queue.ts'
 
 export type SlurmNode = {
   readonly name: string
@@ -145,7 +145,7 @@ function nodeOf(line: string): readonly SlurmNode[] {
       cpuUsedMilli: countOf(fields.get('CPUAlloc')) * 1000,
       memoryBytes: countOf(fields.get('RealMemory')) * MIB,
       memoryUsedBytes: countOf(fields.get('AllocMem')) * MIB,
-      gpus: Math.min(MOST_GPUS, gpusOf(fields.get('Gres') ?? '')),
+      gpus: Math.min(MOST_GPUS, countOfGres(fields.get('Gres') ?? '', 'gpu')),
       heldDevices: devicesOf(fields.get('GresUsed')),
       trouble: /^(IDLE|MIXED|ALLOCATED)(\+(PLANNED|CLOUD))*$/.test(state) ? '' : printable(state.toLowerCase()),
     },

@@ -4,6 +4,7 @@ import { defined } from '../../base/defined.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Declared } from '../kernel/area.ts'
 import { MADE_BY_MUSTER } from '../kernel/files.ts'
+import type { Gres } from './queue.ts'
 import { type SlurmSpec, section } from './section.ts'
 
 export type SlurmHost = {
@@ -82,6 +83,11 @@ export const hostOf = ({ hosts }: SlurmWanted, name: string): SlurmHost | undefi
 /** As Linux and slurmd take it: what NodeName must be. */
 export const isNodeName = (name: string): boolean => /^[A-Za-z0-9][\w-]{0,62}$/.test(name)
 
+export function gresTypes({ spec, hosts }: SlurmWanted): readonly Gres[] {
+  if (!hosts.some(({ gpus }) => gpus > 0)) return []
+  return spec.shardsPerGpu === undefined ? ['gpu'] : ['gpu', 'shard']
+}
+
 /**
  * slurm.conf, the same on all hosts: Slurm compares its text. Jobs without `--mem` get DefMemPerCPU, or each would get the whole
  * memory of its node. Cores and memory are what hosts.yaml declares, whatever the machine has. slurm.conf(5)
@@ -89,9 +95,7 @@ export const isNodeName = (name: string): boolean => /^[A-Za-z0-9][\w-]{0,62}$/.
 export function slurmConf({ spec, hosts }: SlurmWanted): string {
   const { coreMemoryBytes, partition = DEFAULT_PARTITION, shardsPerGpu } = spec
   const nodes = hosts.filter(({ isNode }) => isNode)
-  const gres = [
-    ...(nodes.some(({ gpus }) => gpus > 0) ? ['gpu', ...(shardsPerGpu === undefined ? [] : ['shard'])] : []),
-  ]
+  const gres = gresTypes({ spec, hosts })
   const controllers = hosts.filter(({ isController }) => isController)
   const lines = [
     MADE_BY_MUSTER,

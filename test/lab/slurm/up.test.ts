@@ -236,6 +236,12 @@ setpriv --reuid=munge --regid=munge --clear-groups munged; munge -n > /dev/null;
       `1 job would be lost: n1 gets another number of GPUs [${job} (`,
     )
     GPUS.n1 = 2
+    const onGpu = await sbatch('--hold -J gpu --gpus-per-node=1')
+    GPUS.n1 = GPUS.n2 = 0
+    await refused('slurm: { controller: c1, nodes: "n[1-2]" }\n', 'no node has GPUs any more', onGpu)
+    GPUS.n1 = 2
+    GPUS.n2 = 1
+    await bare.exec('c1', `scancel ${onGpu}`)
     await refused(
       'slurm: { controller: n2, nodes: "n[1-2]" }\n',
       '2 jobs would be lost: n2, the new controller, does not know what c1 runs',

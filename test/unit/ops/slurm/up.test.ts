@@ -1,6 +1,7 @@
 /** Bring-up of Slurm: files from hosts.yaml, facts of hosts that lie, and plans. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { defined } from '../../../../src/base/defined.ts'
 import { sectionOf } from '../../../../src/inventory/hosts-yaml-schema.ts'
 import type { Inventory } from '../../../../src/inventory/inventory.ts'
 import type { AreaFacts, Declared } from '../../../../src/ops/kernel/area.ts'
@@ -141,7 +142,7 @@ const OTHER_SUM = 'b'.repeat(64)
 const process = (daemon: Process['daemon'], startS = 1000): Process => ({ daemon, pid: 7, startS })
 
 const node = (name: string, own: Partial<NodeState> = {}): NodeState => {
-  return { name, state: 'idle', isSilent: false, reason: '', cpus: 4, gpus: name === 'n1' ? 2 : 0, ...own }
+  return { name, state: 'idle', isSilent: false, reason: '', cpus: 4, gpus: name === 'n1' ? 2 : 0, shards: 0, ...own }
 }
 const answers = (own: Partial<Extract<SlurmView, { kind: 'answers' }>> = {}): SlurmView => {
   const nodes = [node('n1'), node('n2')]
@@ -156,7 +157,7 @@ const job = (id: string, own: Partial<LiveJob> = {}): LiveJob => {
     user: 'ann',
     partitions: ['main'],
     nodes: ['n1'],
-    hasGpu: false,
+    gres: [],
     name: 'train',
     ...own,
   }
@@ -356,7 +357,7 @@ describe('a plan for up while there are jobs', () => {
     job('8', { nodes: ['n1', 'n2'], user: 'bob' }),
     job('9', { isWaiting: true, nodes: [], name: 'eval' }),
   ]
-  const onGpu = job('10', { nodes: ['n1'], hasGpu: true })
+  const onGpu = job('10', { nodes: ['n1'], gres: ['gpu'] })
   const later = (wanted: SlurmWanted) => planSlurm('up', wanted, all({ c1: { cluster: answers({ jobs }) } }))
   const causes = (operations: readonly Operation[]) =>
     operations.flatMap(({ verdict }) =>
@@ -381,6 +382,21 @@ describe('a plan for up while there are jobs', () => {
     )
   })
 
+  it('knows that Slurm starts a job without its GPU where no node has GPUs any more', () => {
+    const without = wantedOf({}, { n1: { resources: { cpu: 4, memoryBytes: 8 * GIB, gpu: 0 } } })
+    const waiting = job('7', { isWaiting: true, nodes: [], gres: ['gpu'] })
+    expect(causes(planSlurm('up', without, all({ c1: { cluster: answers({ jobs: [waiting] }) } })))[0]).toBe(
+      '1 job would be lost: no node has GPUs any more [7 (train, of ann)]',
+    )
+    const shared = answers({ jobs: [job('8', { gres: ['shard'] })], nodes: [node('n1', { shards: 8 }), node('n2')] })
+    const facts = all({ c1: { cluster: shared } }, wantedOf({ shardsPerGpu: 4 }))
+    const shards = (shardsPerGpu?: number) =>
+      causes(planSlurm('up', wantedOf({ ...defined({ shardsPerGpu }) }), facts))[0]
+    expect(shards()).toContain('no node has shards any more')
+    expect(shards(2)).toContain('n1 gets another number of shards')
+    expect(shards(4)).toBeUndefined()
+  })
+
   it('goes on where none would be', () => {
     const resources = { cpu: 4.5, memoryBytes: 4 * GIB, gpu: 1 }
     const operations = later(wantedOf({ shardsPerGpu: 4 }, { n1: { resources } }))
@@ -396,10 +412,20 @@ describe('a plan for up while there are jobs', () => {
     const states = Object.fromEntries(['n1', 'n2'].map((host) => [host, good(wantedOf(), host)]))
     const view = answers({ jobs })
     const facts = factsOf({ ...states, n2: { ...good(wantedOf(), 'n2'), cluster: view } })
-    expect(told(planSlurm('up', moved, facts))).toContain(
+    // n1 does not start a second cluster.
+    expect(told(planSlurm('up', moved, facts))).toEqual([
+      'host@n1: ! it waits with the other hosts until no job would be lost',
       'host@n2: ! 3 jobs would be lost: n1, the new controller, does not know what c1 runs',
-    )
+    ])
     expect(slurmFacts(moved, 'n2').cluster.script).toContain('echo unasked')
+  })
+
+  it('stops slurmctld on a host that is no longer the controller, once no job is lost', () => {
+    const moved = wantedOf({ cluster: { controller: 'n1', nodes: ['n1', 'n2'], nodeIps: {} }, login: 'c1' })
+    const states = Object.fromEntries(['c1', 'n1', 'n2'].map((host) => [host, good(wantedOf(), host)]))
+    expect(told(planSlurm('up', moved, factsOf(states)))).toContain(
+      'controller@c1: stop slurmctld: another host is the controller',
+    )
   })
 
   it('says so where nobody can tell which', () => {
@@ -505,11 +531,11 @@ describe('what hosts answer', () => {
     ]
     expect(parse('cluster', `sinfo 0\n${lines.join('\n')}\nend\n`)).toEqual({
       kind: 'answers',
-      nodes: [node('n1'), node('n2', { state: 'down', isSilent: true, reason: 'Not responding' })],
+      nodes: [node('n1', { shards: 8 }), node('n2', { state: 'down', isSilent: true, reason: 'Not responding' })],
       hasDefaultMemory: true,
       partitions: new Map([['main', 'up']]),
       jobs: [
-        job('7', { nodes: ['n1', 'n2'], hasGpu: true }),
+        job('7', { nodes: ['n1', 'n2'], gres: ['gpu'] }),
         job('9', {
           ...{ isWaiting: true, user: 'bob', partitions: ['main', 'long'], nodes: ['n1', 'n2'], name: 'b\\x1bc' },
         }),
@@ -561,7 +587,7 @@ describe('what hosts answer', () => {
 
   it('says why a node takes no jobs, and what helps', () => {
     const of = (state: string, isSilent = false) =>
-      findingOfNode(wantedOf(), 'n1', { name: 'n1', state, isSilent, cpus: 4, gpus: 0, reason: 'because' })
+      findingOfNode(wantedOf(), 'n1', { name: 'n1', state, isSilent, cpus: 4, gpus: 0, shards: 0, reason: 'because' })
     expect(of('idle')).toBeUndefined()
     expect(of('mixed')).toBeUndefined()
     expect(of('idle', true)?.id).toBe('node-down')
