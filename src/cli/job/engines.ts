@@ -28,7 +28,7 @@ import type { dijobOf } from '../../scheduler/launch/dijob.ts'
 import type { EngineNode } from '../../scheduler/plans/needs.ts'
 import type { CliContext } from '../command-line/verb.ts'
 
-export type EngineKind = Omit<JobEngine, 'round' | 'proveStorage' | 'searchOutput'> & {
+export type EngineKind = Omit<JobEngine, 'locate' | 'round' | 'proveStorage' | 'searchOutput'> & {
   /** For `muster job submit --help`: what places and runs the job. */
   readonly summary: string
   /** Where it is documented how hosts.yaml declares it. */
@@ -59,6 +59,7 @@ export type EngineKind = Omit<JobEngine, 'round' | 'proveStorage' | 'searchOutpu
 
 /** Its reads never reject, and are bounded. */
 type OpenEngine = Partial<Disposable> & {
+  locate(hosts: OpsHosts, signal: AbortSignal): ReturnType<NonNullable<JobEngine['locate']>>
   round(
     orders: readonly EngineOrder[],
     hosts: OpsHosts,
@@ -161,6 +162,7 @@ export const hostStorage =
 export const driverEngines = (engines: Engines, hosts: OpsHosts): readonly JobEngine[] =>
   [...engines.values()].map((engine) => ({
     ...engine,
+    locate: (signal) => engine.locate(hosts, signal),
     round: (orders, signal, wantsRoom) => engine.round(orders, hosts, signal, wantsRoom),
     searchOutput: (search, signal) => engine.searchOutput(search, hosts, signal),
     ...(engine.storageProblems === undefined

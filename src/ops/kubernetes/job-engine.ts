@@ -91,6 +91,7 @@ export const KUBERNETES_ENGINE = {
 export function openKubernetesJobs(k8s: KubernetesSpec, life: EngineLife) {
   const jobs = new KubernetesJobs(k8s, life)
   return {
+    locate: jobs.locate.bind(jobs),
     round: jobs.round.bind(jobs),
     log: jobs.log.bind(jobs),
     searchOutput: jobs.searchOutput.bind(jobs),
@@ -168,6 +169,11 @@ class KubernetesJobs implements Disposable {
 
   [Symbol.dispose](): void {
     this.#kubernetes?.[Symbol.dispose]()
+  }
+
+  /** The server and the namespace. Never rejects. */
+  async locate(hosts: OpsHosts): Promise<string | undefined> {
+    return await this.#open(hosts).address()
   }
 
   /** Never rejects. */

@@ -12,6 +12,8 @@ export type Kubernetes = Disposable & {
   readonly api: KubernetesApi
   /** Of hosts.yaml, else of the context. Never rejects. */
   namespace(): Promise<{ readonly ok: true; readonly name: string } | KubernetesRefusal>
+  /** `https://10.0.0.1:6443 (team-a)`: the server that kubectl uses now, and that namespace; undefined: not known. Never rejects. */
+  address(): Promise<string | undefined>
 }
 
 /** Nothing runs before the first request. The signal does what disposing does. */
@@ -35,6 +37,13 @@ export function openKubernetes(
       } catch (error) {
         return unreachable(messageOf(error))
       }
+    },
+    async address() {
+      const [namespace, server] = await Promise.all([
+        this.namespace(),
+        proxy.server(abort.signal).catch(() => undefined),
+      ])
+      return namespace.ok && server !== undefined ? `${server} (${namespace.name})` : undefined
     },
     [Symbol.dispose]() {
       listener[Symbol.dispose]()

@@ -37,7 +37,7 @@ const NO_KUBECTL = 'kubectl is not installed'
 export const NO_KUBECTL_HINT =
   'Install it (https://kubernetes.io/docs/tasks/tools), or name a host that has it with via in the section k8s of hosts.yaml.'
 
-/** Prints the namespace of the context, then the path of its socket. `isWatched`: it ends when its stdin is closed. */
+/** Prints the server and the namespace of the context, then the path of its socket. `isWatched`: it ends when its stdin is closed. */
 const proxyProgram = (kubectl: string, isWatched: boolean): string => `
 command -v kubectl >/dev/null 2>&1 || { echo ${shellQuote(NO_KUBECTL)} >&2; exit 127; }
 umask 077
@@ -48,7 +48,7 @@ p= w=
 leave() { trap '' HUP INT TERM; for j in $p $w; do kill "$j" 2>/dev/null; done; wait; rm -rf "$d"; }
 trap 'leave; exit 143' HUP INT TERM
 exec 3<&0
-echo "namespace $(${kubectl} config view --minify -o 'jsonpath={.contexts[0].context.namespace}' </dev/null 2>/dev/null 3<&-)"
+${kubectl} config view --minify -o 'jsonpath=server {.clusters[0].cluster.server}{"\\n"}namespace {.contexts[0].context.namespace}{"\\n"}' </dev/null 2>/dev/null 3<&-
 ${kubectl} proxy --unix-socket="$d/s" </dev/null 3<&- & p=$!
 ${isWatched ? '(while read -r _; do :; done; kill -TERM $$ || { kill "$p"; rm -rf "$d"; }) <&3 >/dev/null 2>&1 & w=$!' : ''}
 exec 3<&-
@@ -66,6 +66,8 @@ type Serving = {
   readonly path: string
   /** Of the context; undefined: it names none. */
   readonly namespace: string | undefined
+  /** Of the cluster of the context. */
+  readonly server: string | undefined
 }
 
 export type ProxyOptions = {
@@ -103,6 +105,11 @@ export class KubectlProxy implements Disposable {
     return (await untilAborted(this.#serve(), signal)).namespace
   }
 
+  /** Where kubectl finds the API server; undefined: it does not say. Rejects as `dial` does. */
+  async server(signal: AbortSignal): Promise<string | undefined> {
+    return (await untilAborted(this.#serve(), signal)).server
+  }
+
   [Symbol.dispose](): void {
     this.#abort.abort()
   }
@@ -137,7 +144,8 @@ export class KubectlProxy implements Disposable {
       if (path === undefined || isServing) return
       limit[Symbol.dispose]()
       isServing = true
-      onServing({ path, namespace: /^namespace ([a-z0-9-]{1,63})\n/m.exec(said)?.[1] })
+      const namespace = /^namespace ([a-z0-9-]{1,63})\n/m.exec(said)?.[1]
+      onServing({ path, namespace, server: /^server (https?:\/\/[\w.:[\]/-]{1,300})\n/m.exec(said)?.[1] })
     }
     const reason = await this.#place.run(this.#program, take, signal)
     limit[Symbol.dispose]()
@@ -157,7 +165,9 @@ export class KubectlProxy implements Disposable {
 
 function proxyWords(where: string, said: string, reason: string): string {
   if (said.includes(NO_KUBECTL)) return `kubectl is not installed on ${where}. ${NO_KUBECTL_HINT}`
-  const lines = said.split('\n').filter((line) => /\S/.test(line) && !/^(namespace |Starting to serve)/.test(line))
+  const lines = said
+    .split('\n')
+    .filter((line) => /\S/.test(line) && !/^(server |namespace |Starting to serve)/.test(line))
   const words = remoteWords(lines.at(-1) ?? '').replace(/^error: /i, '')
   if (words === '') return `cannot run kubectl on ${where}: ${remoteWords(reason)}`
   const isConfig = /context|configuration|config file|no such file/i.test(words)

@@ -25,6 +25,8 @@ export type UsageWatchOptions = {
   random(): number
 }
 
+type Reached = Omit<Kubernetes, 'address'>
+
 /** Between two pictures, or longer if one takes long. */
 const PICTURE_MS = 1_000
 const PAUSE_PER_WORK = 10
@@ -33,7 +35,7 @@ const AGAIN_MS = 15_000
 
 /** Until it is disposed of. A string: why nothing is known. */
 export function watchKubernetesUsage(
-  kubernetes: Kubernetes,
+  kubernetes: Reached,
   options: UsageWatchOptions,
   onUsage: (usage: KubernetesUsage | string) => void,
 ): Disposable {
@@ -49,7 +51,7 @@ type Parts = {
 }
 
 class UsageWatch implements Disposable {
-  readonly #kubernetes: Kubernetes
+  readonly #kubernetes: Reached
   readonly #options: UsageWatchOptions
   readonly #onUsage: (usage: KubernetesUsage | string) => void
   #parts: Parts | undefined
@@ -58,7 +60,7 @@ class UsageWatch implements Disposable {
   #isChanged = false
   #isOver = false
 
-  constructor(kubernetes: Kubernetes, options: UsageWatchOptions, onUsage: (usage: KubernetesUsage | string) => void) {
+  constructor(kubernetes: Reached, options: UsageWatchOptions, onUsage: (usage: KubernetesUsage | string) => void) {
     this.#kubernetes = kubernetes
     this.#options = options
     this.#onUsage = onUsage

@@ -68,6 +68,7 @@ export const RAY_ENGINE = {
 
 export function openRay(wanted: RayWanted, shares: readonly Share[] = []) {
   return {
+    locate: async () => `${wanted.head.host} (${wanted.head.address}:${wanted.port})`,
     round: (orders: readonly RayOrder[], hosts: OpsHosts, signal: AbortSignal, wantsRoom = false) =>
       round(wanted, orders, { hosts, signal, wantsRoom }),
     storageProblems: (path: string, nodes: readonly string[], hosts: OpsHosts, signal: AbortSignal) =>

@@ -62,14 +62,17 @@ export const SLURM_ENGINE = {
     const slurm = sectionOf(inventory, section)
     return slurm && whyNotSlurm(spec, slurm)
   },
-  open({ inventory }: Declared) {
+  open({ inventory, endpoints }: Declared) {
     const slurm = sectionOf(inventory, section)
-    return slurm && openSlurm(slurm)
+    return slurm && openSlurm(slurm, endpoints.get(slurm.login)?.address)
   },
 }
 
-export function openSlurm(slurm: SlurmSpec) {
+/** `address`: of the login host. */
+export function openSlurm(slurm: SlurmSpec, address?: string) {
   return {
+    locate: async () =>
+      address === undefined || address === slurm.login ? slurm.login : `${slurm.login} (${address})`,
     round: (orders: readonly SlurmOrder[], hosts: OpsHosts, signal: AbortSignal) => round(slurm, orders, hosts, signal),
     ...outputOn(slurm.login, (piece) => logScript(slurm, piece)),
     usage: (hosts: OpsHosts, signal: AbortSignal) => readUsage(slurm, hosts, signal),

@@ -5,6 +5,7 @@
  * for GPUs starts without; a new controller knows none. Other memory, first shards and more nodes change nothing for them. Pure.
  */
 import { counted } from '../../base/counted.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
 import { knownValue } from '../kernel/fact.ts'
 import { type Finding, onHost } from '../kernel/finding.ts'
 import type { LiveJob, SlurmView } from './cluster-fact.ts'
@@ -12,9 +13,11 @@ import type { FactsOfSlurmHosts } from './facts.ts'
 import {
   controllerIn,
   DEFAULT_PARTITION,
+  FILES,
   gresTypes,
   groundIn,
   hostOf,
+  nodesIn,
   type SlurmHost,
   type SlurmWanted,
   slurmConf,
@@ -44,8 +47,16 @@ export function findingsOfLostJobs(
     if (isMoved) return lostIn(host, view, () => `${controller}, the new controller, does not know what ${before} runs`)
     return isController ? lostIn(host, view, (job) => whyLost(wanted, view, job)) : []
   }
+  if (text === undefined) return []
+  const gone = isController ? nodesIn(text).filter((name) => hostOf(wanted, name)?.isNode !== true) : []
+  if (gone.length > 0) {
+    const cause = `cannot determine which jobs would be lost: slurmctld does not answer, and ${foldHostSet(gone)} ${gone.length === 1 ? 'leaves' : 'leave'} the cluster`
+    const hint = `Start slurmctld on ${host} first. If that cannot be and no job runs, remove the old configuration:`
+    const fix = onHost(`sudo rm ${FILES.slurm}`)
+    return [{ host, gravity: 'blocker', id: LOST_JOBS, cause, hint, fix }]
+  }
   const steps = (knownValue(own?.daemons)?.processes ?? []).filter(({ daemon }) => daemon === 'slurmstepd')
-  if (steps.length === 0 || text === undefined || groundIn(text, host) === groundIn(slurmConf(wanted), host)) return []
+  if (steps.length === 0 || groundIn(text, host) === groundIn(slurmConf(wanted), host)) return []
   const cause = `${counted(steps.length, 'step')} of jobs may be lost: slurmctld does not answer`
   const hint = `Start slurmctld on ${before ?? controller} first, or wait until the jobs have ended.`
   return [{ host, gravity: 'blocker', id: LOST_JOBS, cause, hint }]

@@ -141,6 +141,9 @@ export const CONTROLLER_OF = String.raw`sed -n 's/^SlurmctldHost=\([^(]*\).*/\1/
 
 export const controllerIn = (text: string): string | undefined => /^SlurmctldHost=([^(\n]+)/m.exec(text)?.[1]
 
+export const nodesIn = (text: string): readonly string[] =>
+  [...text.matchAll(/^NodeName=([\w-]{1,63}) /gm)].map(([, name = '']) => name)
+
 /** What in a slurm.conf decides whether the jobs on a host survive when it is replaced. */
 export function groundIn(text: string, host: string): string {
   const node = text.split('\n').find((line) => line.startsWith(`NodeName=${host} `)) ?? ''

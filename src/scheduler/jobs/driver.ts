@@ -273,7 +273,7 @@ class JobDriver {
       for (const [key, bundle] of bundles) {
         const name = parseBundleKey(store.id, key)
         if (!name || seen.get(key)?.event.bundle.kind === 'ended' || !this.#isNews(place, name, bundle)) continue
-        const address = this.#rounds.movedTo(store.get(name.id), name.rank)
+        const address = this.#rounds.newAddress(store.get(name.id), name.rank)
         seen.set(key, { id: name.id, event: { kind: 'seen', rank: name.rank, bundle, ...defined({ address }) } })
         hasNews = true
       }
@@ -292,7 +292,7 @@ class JobDriver {
     const before = job.state.bundles[rank]
     if (before === undefined || before.kind === 'ended') return false
     // It may run on where its host was.
-    if (this.#rounds.movedTo(job, rank) !== undefined) return bundle.kind !== 'missing'
+    if (this.#rounds.newAddress(job, rank) !== undefined) return bundle.kind !== 'missing'
     if (bundle.kind === 'missing') return before.kind === 'begun'
     return before.kind !== bundle.kind || isElsewhere(before, bundle)
   }

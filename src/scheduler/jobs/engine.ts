@@ -136,6 +136,11 @@ export interface JobEngine {
   /** Between two rounds: `soon` after something changed, then longer and longer, up to `late`. */
   readonly pollMs: { readonly soon: number; readonly late: number }
   /**
+   * Where its cluster is, as people would write it; undefined: not known now. A job that was handed over elsewhere is looked for, and
+   * neither started nor given up for lost. Never rejects.
+   */
+  locate?(signal: AbortSignal): Promise<string | undefined>
+  /**
    * Carries out orders, each of which may be given twice, and reports by key; missing keys are asked about again. Never
    * rejects. `trouble`: why the engine cannot be used now. `room`: if it was wanted and could be read.
    */
@@ -160,6 +165,13 @@ export interface JobEngine {
   searchOutput?(search: OutputSearch, signal: AbortSignal): Promise<string | undefined>
   readonly proveStorage?: ProveStorage
 }
+
+/** It has the job, also if it was handed over at another address. */
+export const isSighting = (report: EngineReport): boolean =>
+  report === 'waiting' ||
+  report === 'running' ||
+  typeof report === 'number' ||
+  (typeof report === 'object' && report.kind === 'exit')
 
 const GONE = {
   lost: () => ENDED_SILENTLY,

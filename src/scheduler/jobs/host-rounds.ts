@@ -12,12 +12,14 @@ import {
   type EngineWait,
   engineBundle,
   enginePlace,
+  isSighting,
   type JobEngine,
   type ProveStorage,
+  placeTitle,
 } from './engine.ts'
 import { HostClock, HostLine, type JobHosts } from './host-line.ts'
 import { type BundleNews, type BundleOrder, type HostAnswer, parseHostAnswer } from './host-program.ts'
-import { isActive, type Job, type JobEvent, type SeenBundle } from './job.ts'
+import { type BundlePlace, isActive, type Job, type JobEvent, type SeenBundle } from './job.ts'
 import { formatDetachedClean } from './left.ts'
 import { MetricReader } from './metric-reader.ts'
 import { launchEvent, ordersFor, type PlacedOrder, parseBundleKey } from './orders.ts'
@@ -113,7 +115,8 @@ export class HostRounds implements Disposable {
       this.#handlers.onAnswer()
     }
     const gate = new StorageGate({ engine, signal, now: () => clock.now(), onProved })
-    const own = { trouble: undefined, engine, gate, wantsRoom: false, room: undefined, isReading: false }
+    const unknown = { trouble: undefined, address: undefined, room: undefined }
+    const own = { ...unknown, engine, gate, wantsRoom: false, isReading: false }
     const record: EngineRecord = { ...fresh(enginePlace(engine.name), engine.pollMs), ...own }
     return record
   }
@@ -207,16 +210,25 @@ export class HostRounds implements Disposable {
 
   /** The address of a bundle's host, if it had another one when the bundle was placed. */
   movedTo(job: Job | undefined, rank: number): string | undefined {
-    const place = job !== undefined && isActive(job.state) ? job.state.places[rank] : undefined
-    const address = this.#hosts.get(place?.host ?? '')?.spec.address
-    return place?.address === undefined || place.address === address ? undefined : address
+    return placeOf(job, rank)?.address === undefined ? undefined : this.newAddress(job, rank)
+  }
+
+  /** The address of a bundle's place, if it is not the one that the bundle has. */
+  newAddress(job: Job | undefined, rank: number): string | undefined {
+    const place = placeOf(job, rank)
+    const address = this.#addressOf(place?.host)
+    return place?.address === address ? undefined : address
+  }
+
+  #addressOf(place = ''): string | undefined {
+    return this.#hosts.get(place)?.spec.address ?? this.#engines.find(({ name }) => name === place)?.address
   }
 
   withAddresses(event: JobEvent): JobEvent {
     if (event.kind !== 'placed') return event
     const places = event.places.map((place) => ({
       ...place,
-      ...defined({ address: this.#hosts.get(place.host)?.spec.address }),
+      ...defined({ address: this.#addressOf(place.host) }),
     }))
     return { ...event, places }
   }
@@ -231,7 +243,12 @@ export class HostRounds implements Disposable {
       )
       const place = state.places[rank]
       if (place === undefined) return []
-      const why = `${place.host} had the address ${place.address} when this job was placed, and nothing of it is at ${this.movedTo(job, rank)}. Put the address back in hosts.yaml, or give the job up: muster job cancel --forget ${id}`
+      const isHost = this.#hosts.has(place.host)
+      const was = isHost
+        ? `${place.host} had the address ${place.address} when this job was placed`
+        : `${placeTitle(place.host)} was at ${place.address} when this job was handed over`
+      const back = isHost ? 'Put the address back in hosts.yaml' : 'Put that back in hosts.yaml or the kubeconfig'
+      const why = `${was}, and nothing of it is at ${this.movedTo(job, rank)}. ${back}, or give the job up: muster job cancel --forget ${id}`
       return [[id, { why }] as const]
     })
   }
@@ -338,7 +355,14 @@ export class HostRounds implements Disposable {
 
   async #askEngine(record: EngineRecord, placed: readonly JobOrder[]): Promise<Asked> {
     const { engine, gate } = record
-    const orders = placed.map(engineOrderOf)
+    record.address = (await engine.locate?.(this.#options.signal)) ?? record.address
+    const moved = new Set(
+      placed.flatMap(({ job, rank, order }) => (this.movedTo(job, rank) === undefined ? [] : [order.key])),
+    )
+    const orders = placed.map((one) => {
+      const order = engineOrderOf(one)
+      return moved.has(order.key) ? ({ kind: 'check', key: order.key } as const) : order
+    })
     const sent = gate.replace(orders)
     const wantsRoom = record.wantsRoom || gate.holdsAny(orders)
     const {
@@ -353,8 +377,9 @@ export class HostRounds implements Disposable {
     record.waits = waits
     record.room = record.wantsRoom ? room : undefined
     const heardMs = this.#options.clock.now()
+    const heard = [...reports].filter(([key, report]) => !moved.has(key) || isSighting(report))
     const bundles = new Map(
-      [...reports].map(([key, report]) => {
+      heard.map(([key, report]) => {
         const { agoMs, ranMs } = times?.get(key) ?? {}
         const began = agoMs === undefined ? {} : { beganMs: heardMs - agoMs, ...defined({ ranMs }) }
         return [key, engineBundle(report, engine.name, nodes?.get(key), began)]
@@ -448,6 +473,9 @@ export class HostRounds implements Disposable {
   }
 }
 
+const placeOf = (job: Job | undefined, rank: number): BundlePlace | undefined =>
+  job !== undefined && isActive(job.state) ? job.state.places[rank] : undefined
+
 /** Hosts and devices are known to the engine alone, which sets their variables itself. */
 function engineOrderOf({ job: { spec, state, priority }, order }: JobOrder): EngineOrder {
   const { kind, key } = order
@@ -501,6 +529,8 @@ export type HostRecord = PlaceRecord & {
 export type EngineRecord = PlaceRecord & {
   readonly engine: JobEngine
   readonly gate: StorageGate
+  /** Of its cluster; undefined: not known yet. */
+  address: string | undefined
   /** A job waits for what is free in it. */
   wantsRoom: boolean
   /** Of the last round; undefined: not wanted, or not known. */

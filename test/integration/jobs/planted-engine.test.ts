@@ -21,6 +21,8 @@ const logs = new Map<string, string | undefined>()
 /** Keys of the logs that were read. */
 const read = new Set<string>()
 let trouble: string | undefined
+/** Where its cluster is. */
+let address = 'moon'
 
 const PLANTED: EngineKind = {
   name: 'planted',
@@ -32,6 +34,7 @@ const PLANTED: EngineKind = {
   mostCommandBytes: 1000,
   isDeclared: () => true,
   open: () => ({
+    locate: async () => address,
     async round(asked) {
       orders.push(...asked)
       if (trouble !== undefined) return { trouble, reports: new Map() }
@@ -78,6 +81,7 @@ beforeEach(() => {
   read.clear()
   onStart = () => 'waiting'
   trouble = undefined
+  address = 'moon'
   store = new JobStore(join(directory, '.local', 'state', 'muster', 'jobs', 'lab.db'))
 })
 afterEach(() => {
@@ -146,6 +150,42 @@ describe('an engine that is planted with one line', () => {
     // Where it ran stays known, whatever the engine still knows.
     expect((await muster(['job', 'show', '1'])).output).toMatch(/^bundle 0: +Planted on crater\[1-2\]: exit 0$/m)
     expect((await muster(['job', 'list'])).output).toMatch(/done\t\S+ s\t\d\d:\d\d\tPlanted crater\[1-2\]\t/)
+  })
+
+  it('runs a job nowhere again that it had at another address, and says so', async () => {
+    const id = await submit('--retries', '3', '--', 'a')
+    const next = await submit('--', 'b')
+    onStart = ({ spec }) => (spec.command === 'a' ? 'running' : 'waiting')
+    await whileWorking(async () => {
+      await waitUntil(() => kind(id) === 'running' && known.size === 2, 'one to run and one to wait')
+    })
+    const there = new Map(known)
+    known.clear()
+    orders.length = 0
+    address = 'mars'
+    const whyOf = () => store.report()?.waits?.[id]?.why
+    await whileWorking(async () => {
+      const keys = [keyOf(id), keyOf(next)]
+      await waitUntil(() => keys.every((key) => orders.some((order) => order.key === key)), 'both to be looked for')
+      expect(new Set(orders.map((order) => order.kind))).toEqual(new Set(['check']))
+      // What an engine says that has never had it.
+      for (const key of keys) known.set(key, 'forgotten')
+      await waitUntil(() => whyOf() !== undefined, 'the report to name it')
+      expect(whyOf()).toBe(
+        `Planted was at moon when this job was handed over, and nothing of it is at mars. Put that back in hosts.yaml or the kubeconfig, or give the job up: muster job cancel --forget ${id}`,
+      )
+      expect([kind(id), kind(next), store.get(id)?.attempt]).toEqual(['running', 'pending', 1])
+      // One that knows it is the same cluster.
+      known.set(keyOf(id), 'running')
+      await waitUntil(() => whyOf() === undefined, 'it to be found')
+    })
+    address = 'moon'
+    for (const [key, report] of there) known.set(key, report)
+    await whileWorking(async () => {
+      await waitUntil(() => store.report()?.waits?.[next]?.why === 'the moon is down', 'the other one to be followed')
+      for (const key of there.keys()) known.set(key, 0)
+      await waitUntil(() => kind(id) === 'done' && kind(next) === 'done', 'both to end')
+    })
   })
 
   it('follows the output of a job that waits, from its start to its end', async () => {

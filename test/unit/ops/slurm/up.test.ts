@@ -436,8 +436,14 @@ describe('a plan for up while there are jobs', () => {
     )
     const daemons = { ...good(wantedOf(), 'n1').daemons, processes: [process('slurmd'), process('slurmstepd')] }
     const down = all({ c1: { cluster: { kind: 'silent', because: 'x' } }, n1: { daemons } })
-    expect(told(planSlurm('up', renamed, down))).toContain(
+    expect(told(planSlurm('up', renamed, down))).toEqual([
+      'host@c1: ! it waits with the other hosts until no job would be lost',
       'host@n1: ! 1 step of jobs may be lost: slurmctld does not answer',
+      'host@n2: ! it waits with the other hosts until no job would be lost',
+    ])
+    const without = wantedOf({ cluster: { controller: 'c1', nodes: ['n1'], nodeIps: {} } })
+    expect(told(planSlurm('up', without, all({ c1: { cluster: { kind: 'silent', because: 'x' } } })))[0]).toBe(
+      'host@c1: ! cannot determine which jobs would be lost: slurmctld does not answer, and n2 leaves the cluster',
     )
   })
 })
