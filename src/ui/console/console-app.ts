@@ -295,7 +295,6 @@ export class ConsoleApp implements PageContext, Disposable {
       state: () => this.state,
       isInStep: (host, others, lastKeyMs) => this.#divergence.isInStep(host, others, lastKeyMs),
       hasChangedSince: (host, atMs) => this.#divergence.hasChangedSince(host, atMs),
-      showsDirectory: (host) => this.#divergence.showsDirectory(host),
       isAtPrompt: (host) => this.#divergence.isAtPrompt(host),
       onLostLines: (hosts, lines) => this.#tellLostLines(hosts, lines),
       update: (patch) => {

@@ -337,11 +337,6 @@ export class Divergence implements Disposable {
     return (this.#changedMs.get(host) ?? 0) >= atMs
   }
 
-  /** The line of its cursor shows a directory, as a prompt does: `root@m1:~# `, `/srv $ `. */
-  showsDirectory(host: string): boolean {
-    return NAMES_DIRECTORY.test(this.#options.screen(host)?.lineToCursor() ?? '')
-  }
-
   /** Its shell waits for a line, of which something may be typed: the line begins with a prompt like its first one. */
   isAtPrompt(host: string): boolean {
     const screen = this.#options.screen(host)

@@ -1,8 +1,8 @@
 /**
  * A shell that opens after others were typed into (a connection that came back, a slow login, an added host) has not seen those
  * keys: the rest of a line, or a line for a program that runs on the others, would be a command of its own there. Such a host gets
- * no keys beside others until no line is half typed and its shell waits for one as theirs do, or until the user selects all hosts.
- * Once the others have run commands, equal prompts prove nothing unless they show the directory: it alone is in its home directory.
+ * no keys beside others until no line is half typed and its shell waits for one as theirs do. Once the others have run commands, equal
+ * prompts prove nothing: it has none of their variables and nested shells. Then only the user lets it in.
  * Where no receiver is left that has the beginning of the line, the rest of it goes nowhere; what is for a program, which may be many
  * lines or a password, goes nowhere until Ctrl-C.
  */
@@ -20,7 +20,7 @@ export const lateReason = (
     ? 'text for a program that was lost; Ctrl-C begins a new line'
     : lostInput === 'line'
       ? 'a line, or its beginning, reached no shell'
-      : `${hasMissed ? 'it missed what the others got,' : 'its shell is new'} and gets no keys until it waits at the same prompt, with its directory, as the others`
+      : `${hasMissed ? 'it missed what the others got' : 'its shell is new: what ran in the others has not run in it'}, so it gets no keys beside them`
 
 const ENTERS = [0x0d, 0x0a] as const
 /** Enter, and the keys that give a line up: Ctrl-C, Ctrl-U. */
@@ -37,8 +37,6 @@ type LateShellsOptions = {
   isInStep(host: string, others: readonly string[], lastKeyMs: (host: string) => number): boolean
   /** Its screen has changed at this time or later. */
   hasChangedSince(host: string, atMs: number): boolean
-  /** Its prompt shows a directory. */
-  showsDirectory(host: string): boolean
   /** Its shell waits at a prompt, whatever is typed after it; no program runs in it. */
   isAtPrompt(host: string): boolean
   /** The connections to these hosts were lost before they showed anything of their last lines, to the last of them just now. */
@@ -50,7 +48,7 @@ export class LateShells {
   readonly #options: LateShellsOptions
   /** Hosts whose shell got keys since it opened, and when it got the last one. */
   readonly #typedMs = new Map<string, number>()
-  /** Hosts whose shell got a whole line, which may have been `cd`. */
+  /** Hosts whose shell got a whole line, which may have been `cd` or `export`. */
   readonly #gotLines = new Set<string>()
   /** When each line was entered of which the host has shown nothing yet. */
   readonly #openMs = new Map<string, readonly number[]>()
@@ -147,8 +145,7 @@ export class LateShells {
     const haveMoved = others.some((name) => this.#gotLines.has(name))
     const isReady = (host: string): boolean =>
       others.length === 0 ||
-      ((!haveMoved || this.#options.showsDirectory(host)) &&
-        this.#options.isInStep(host, others, (name) => this.#typedMs.get(name) ?? 0))
+      (!haveMoved && this.#options.isInStep(host, others, (name) => this.#typedMs.get(name) ?? 0))
     const ready = new Set(late.flatMap(({ host }) => (isReady(host) ? host : [])))
     if (ready.size > 0) this.#setLate((host) => ready.has(host), false)
   }

@@ -48,9 +48,17 @@ describe.skipIf(!canRun)('six shells on real hosts', () => {
     await waitUntil(() => shells().length === 0, 'the shells to end')
   })
 
-  /** Also the new shell gets keys: it waits at the same prompt as the others. */
+  /** As long as the others have run nothing, the new shell is like theirs. */
   const inStep = async () => {
     await console.expectAllOpen({ timeoutMs: 120_000 })
+    await console.expectHeader(/TYPING INTO ALL 6/)
+  }
+
+  /** What the others have run has not run in the new shell: it gets keys when the user says so. */
+  const letIn = async (host: string) => {
+    await console.expectAllOpen({ timeoutMs: 120_000 })
+    await console.expectHeader(new RegExp(`TYPING INTO 5 of 6.* no keys yet: ${host}`))
+    await console.leader('a')
     await console.expectHeader(/TYPING INTO ALL 6/)
   }
 
@@ -62,7 +70,7 @@ describe.skipIf(!canRun)('six shells on real hosts', () => {
     await expectAnswers(others('m3'), 'during')
 
     await lab.host('m3').startSshd()
-    await inStep()
+    await letIn('m3')
     await expectAnswers(lab.names, 'after')
     await console.type('echo "mark is <$mark>"\r')
     await console.expectOnAll(others('m3'), () => /^mark is <before>$/m)
@@ -77,7 +85,7 @@ describe.skipIf(!canRun)('six shells on real hosts', () => {
     } finally {
       await lab.host('m2').linkUp()
     }
-    await inStep()
+    await letIn('m2')
     await expectAnswers(lab.names, 'after')
   })
 
@@ -86,7 +94,7 @@ describe.skipIf(!canRun)('six shells on real hosts', () => {
     await console.expectOn('m5', /(?:lost|no connection): /)
     await expectAnswers(others('m5'), 'during')
     await lab.host('m5').boot()
-    await inStep()
+    await letIn('m5')
     await expectAnswers(lab.names, 'after')
   })
 
@@ -119,7 +127,7 @@ describe.skipIf(!canRun)('six shells on real hosts', () => {
     await console.expectOn('m4', /shell ended \(exit 3\)/)
     await console.leader('a')
     await console.key('Ctrl-]', 'R')
-    await console.expectAllOpen()
+    await inStep()
     await expectAnswers(lab.names, 'again')
   })
 

@@ -114,7 +114,7 @@ it('is named with the number of lines that it has not answered', async () => {
   )
 })
 
-it('gets keys again with the next line, after the line that it lost a part of', async () => {
+it('gets keys again when the user says so, after the others have run a line that it lost a part of', async () => {
   const { type, comeBack, rest, toM2, header, footer, printAll, others, console } = await atPrompts()
   type('echo never ')
   await printAll(others, () => 'echo never ')
@@ -127,9 +127,37 @@ it('gets keys again with the next line, after the line that it lost a part of', 
   expect(toM2()).toBe('')
   expect(console.state.log.map((line) => line.text).join('\n')).toContain('sent to 3 of 4, not to m2: its shell is new')
   await printAll(others, (host) => `touch /x\r\nnever touch /x\r\n${prompt(host)}`)
+  expect(header()).toContain(' TYPING INTO 3 of 4: m[1,3-4] ')
+  type(`${LEADER}als\r`)
   expect(header()).toContain(' TYPING INTO ALL 4: ')
-  type('ls\r')
   expect(toM2()).toBe('ls\r')
+})
+
+it('does not get by itself what only the others have: a variable, a nested shell', async () => {
+  const { type, comeBack, rest, toM2, header, printAll, others } = await atPrompts()
+  type('export D=/srv/old\r')
+  await printAll([...others, 'm2'], (host) => `export D=/srv/old\r\n${prompt(host)}`)
+  await comeBack()
+  rest()
+  expect(header()).toContain('new shell, no keys yet: m2')
+  type('rm -rf $D/x\r')
+  await printAll(others, (host) => `rm -rf $D/x\r\n${prompt(host)}`)
+  rest()
+  expect(toM2()).toBe('')
+  expect(header()).toContain('new shell, no keys yet: m2')
+})
+
+it('gets keys again by itself where the others have run nothing', async () => {
+  const { type, comeBack, rest, header, printAll, others } = await atPrompts()
+  type('ech')
+  await printAll(others, () => 'ech')
+  await comeBack()
+  rest()
+  expect(header()).toContain('new shell, no keys yet: m2')
+  type('\x15')
+  await printAll(others, () => '\r\x1b[K')
+  await printAll(others, prompt)
+  expect(header()).toContain(' TYPING INTO ALL 4: ')
 })
 
 it('that is not new, but missed what a macro inserted, is called that', async () => {
@@ -139,11 +167,11 @@ it('that is not new, but missed what a macro inserted, is called that', async ()
   expect(header()).toContain(' missed input, no keys yet: m2')
   console.sendToReceivers(Buffer.from('y'))
   expect(console.state.notice?.text).toBe(
-    'sent to 3 of 4, not to m2: it missed what the others got, and gets no keys until it waits at the same prompt, with its directory, as the others',
+    'sent to 3 of 4, not to m2: it missed what the others got, so it gets no keys beside them',
   )
 })
 
-it('gets nothing of a line for a program that runs on the others, until they are back at the prompt', async () => {
+it('gets nothing of a line for a program that runs on the others, or ran', async () => {
   const { type, comeBack, rest, toM2, printAll, others } = await atPrompts()
   type('cat\r')
   await printAll(others, () => 'cat\r\n')
@@ -153,9 +181,8 @@ it('gets nothing of a line for a program that runs on the others, until they are
   await printAll(others, () => 'rm -rf x\r\nrm -rf x\r\n')
   type('\x03')
   await printAll(others, (host) => `^C\r\n${prompt(host)}`)
-  expect(toM2()).toBe('')
   type('ls\r')
-  expect(toM2()).toBe('ls\r')
+  expect(toM2()).toBe('')
 })
 
 it('waits while the others are in another directory, until the user selects all', async () => {
@@ -367,7 +394,7 @@ describe('when all receivers have lost the beginning of a line', () => {
     expect(header()).toContain(' TYPING INTO ALL 4: ')
   })
 
-  it('and a receiver again when it waits where the others do, who got nothing meanwhile', async () => {
+  it('stays out when all are selected again, who have run lines', async () => {
     const { type, comeBack, header, console, printAll, rest, print } = await atPrompts()
     type('ls\r')
     await printAll(names, (host) => `ls\r\n${prompt(host)}`)
@@ -381,7 +408,7 @@ describe('when all receivers have lost the beginning of a line', () => {
     rest()
     type(`${LEADER}s`)
     rest()
-    expect(header()).toContain(' TYPING INTO ALL 4: ')
+    expect(header()).toContain(' TYPING INTO 3 of 4: ')
   })
 
   it.each([
@@ -456,6 +483,8 @@ it('stays out after it was selected alone, or receivers were inverted twice, in 
   type('touch /x\r')
   expect(toM2()).toBe('')
   await printAll(others, (host) => `touch /x\r\nnever touch /x\r\n${prompt(host)}`)
+  expect(header()).toContain(' TYPING INTO 3 of 4: ')
+  type(`${LEADER}a`)
   expect(header()).toContain(' TYPING INTO ALL 4: ')
 })
 
@@ -475,7 +504,7 @@ it('is not let in by Enter before the others have answered it', async () => {
   expect(toM2()).toBe('')
   type('\x04')
   await printAll(others, prompt)
-  expect(header()).toContain(' TYPING INTO ALL 4: ')
+  expect(header()).toContain(' TYPING INTO 3 of 4: ')
 })
 
 it('waits no longer because of keys that put nothing into a line', async () => {
