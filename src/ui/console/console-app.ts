@@ -396,6 +396,11 @@ export class ConsoleApp implements PageContext, Disposable {
     return this.#arranged.arrangement
   }
 
+  /** Its shell waits for a line, of which something may be typed: no program, and no question that hides its answer. */
+  isInShell(host: string): boolean {
+    return this.#divergence.isAtPrompt(host)
+  }
+
   /** The host's screen ends with a prompt, behind which nothing is typed. */
   isAtPrompt(host: string): boolean {
     return emptyPrompt(this.views.screen(host)?.lineToCursor() ?? '') !== undefined

@@ -21,6 +21,10 @@ export function expandMacro(template: string, { ownName, number, user, address }
 
 const PLACEHOLDER = /%[hnua]/
 
+/** Without a placeholder, or where no shell waits for a line, it may be a password. */
+const isRemembered = (app: ConsoleApp, text: string): boolean =>
+  PLACEHOLDER.test(text) && hostsOf(app).every(({ host }) => app.isInShell(host))
+
 const hostsOf = (app: ConsoleApp): readonly HostState[] =>
   receiverList(app.state).flatMap((host) => app.state.hosts.get(host) ?? [])
 
@@ -49,6 +53,7 @@ export function openMacros(app: ConsoleApp): void {
       label: 'Macro:',
       submitTitle: 'insert',
       emptyText: '',
+      isRemembered: (text) => isRemembered(app, text),
       readLine: (text) =>
         PLACEHOLDER.test(text) && !Object.hasOwn(builtIn, text.trim())
           ? { preview: previewOf(app, text), submit: () => insertTemplate(app, text) }
@@ -79,8 +84,7 @@ function openTemplate(app: ConsoleApp): void {
       title: `Type into ${counted(hostsOf(app).length, 'host')}`,
       label: 'Text:',
       submitTitle: 'insert without Enter',
-      // Without a placeholder it may be a password.
-      isRemembered: (text) => PLACEHOLDER.test(text),
+      isRemembered: (text) => isRemembered(app, text),
       help: [{ text: '%h name   %n number   %u user   %a address   %% a percent sign', tone: 'muted' }],
       check: (text) => ({ preview: previewOf(app, text) }),
       onSubmit: (text) => insertTemplate(app, text),

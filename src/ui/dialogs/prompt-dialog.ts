@@ -183,6 +183,8 @@ export type ListOptions = {
   readonly emptyText: string
   /** The text is a command, which Enter runs, with history and completion; undefined: the text filters. */
   readLine?(text: string): LineCheck | undefined
+  /** As of a prompt, for lines that are commands. */
+  isRemembered?(text: string): boolean
   complete?(text: string): Completing | undefined
   onSubmit(item: ListItem): void
 }
@@ -269,10 +271,13 @@ export const listDialog =
         error = item.disabledReason
         return onChange()
       }
-      if (read) history?.add(id, editor.text)
+      if (read) remember()
       close()
       if (read) read.submit()
       else if (item) onSubmit(item)
+    }
+    const remember = (isSaved?: boolean): void => {
+      if (options.isRemembered?.(editor.text) !== false) history?.add(id, editor.text, isSaved)
     }
     const shownItems = (rows: number): readonly DialogLine[] => {
       const all = found()
@@ -306,7 +311,7 @@ export const listDialog =
       },
       key(label, event) {
         if (isCancelKey(label)) {
-          if (reading() !== undefined) history?.add(id, editor.text, false)
+          if (reading() !== undefined) remember(false)
           return void close()
         }
         if (label === 'Enter') return submit()

@@ -65,8 +65,28 @@ describe('the history of a prompt', () => {
     expect(typed(harness)).toBe('m1')
   })
 
-  it('keeps no line that begins with a blank, no text without a placeholder, and no line that was refused', () => {
+  /** All shells wait for a line. */
+  const atPrompts = async (harness: ReturnType<typeof open>) => {
+    for (const { host } of harness.console.state.hosts.values()) await harness.print(host, `\r\nroot@${host}:~# `)
+    harness.clock.advance(800)
+  }
+
+  it('keeps no text for a question, also not one with a placeholder', async () => {
     const harness = open()
+    await atPrompts(harness)
+    await harness.print('m2', 'read -s P\r\nPassword: ')
+    harness.clock.advance(800)
+    harness.type(`${LEADER}mPw-%h-x\r`)
+    harness.type(`${LEADER}mtext\r`)
+    harness.type('Pw-%h-y\x1b')
+    expect(existsSync(path)).toBe(false)
+    harness.type(`${LEADER}m${UP}`)
+    expect(typed(harness)).toBe('')
+  })
+
+  it('keeps no line that begins with a blank, no text without a placeholder, and no line that was refused', async () => {
+    const harness = open()
+    await atPrompts(harness)
     harness.type(`${LEADER}/ m1\r`)
     harness.type(`${LEADER}mtext\r`)
     harness.type('hunter2\r')
