@@ -7,6 +7,7 @@
  * reads stdin and ends the process group and session at the end of input (the connection is gone), at the word `x`, or when
  * beats (`b`) stop coming after the first. The word `g` lets a held command continue.
  */
+import { HOST_TEMPORARY } from '../../base/host-temporary.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 export type RemoteCommandSpec = {
   // What comes on the channel's stdin after the word, in this order.
@@ -99,11 +100,11 @@ function waitForOthers({ endsLast = false }: RemoteCommandSpec): string {
 
 /** 5 and 6 are the ends of a pipe; it is opened for both at first, as each end would wait for the other. */
 const HOLD =
-  'h=$(mktemp -d "${TMPDIR:-/tmp}/muster.XXXXXX") && mkfifo "$h/go" && exec 4<>"$h/go" 5<"$h/go" 6>"$h/go" 4<&- && rm -rf "$h" || exit 1'
+  'h=$(temporary "${TMPDIR:-/tmp}") && mkfifo "$h/go" && exec 4<>"$h/go" 5<"$h/go" 6>"$h/go" 4<&- && rm -rf "$h" || exit 1'
 
 function wrapper(spec: RemoteCommandSpec): string {
-  // The word; no child gets it, whatever the login exports under this name.
-  const parts = ['unset b; b=$1; shift; m=$$; d=']
+  // The word, and this program; no child gets the word, whatever the login exports under this name.
+  const parts = ['unset b; b=$1; shift 2; m=$$; d=']
   const deliver = spec.isSudo === true ? ['echo "deliver$b"'] : []
   // %b turns the octal escapes of the arguments into bytes; the dot keeps line breaks at the end.
   parts.push('u() { v=$(printf %b. "$1"); v=${v%.}; }')
@@ -112,18 +113,23 @@ function wrapper(spec: RemoteCommandSpec): string {
   const stdinBytes = spec.stdin?.sizeBytes ?? 0
   const allBytes = variablesBytes + scriptBytes + stdinBytes
   const isDelivered = spec.script !== undefined || spec.stdin !== undefined
+  if (isDelivered || spec.isHeld === true) parts.push(...HOST_TEMPORARY)
   if (isDelivered) {
     parts.push(
-      'n=$(umask); umask 077; d=$(mktemp -d "${TMPDIR:-/tmp}/muster.XXXXXX") || exit 1',
+      'n=$(umask); umask 077; d=$(temporary "${TMPDIR:-/tmp}") || exit 1',
       // Read when it runs: the directory may have any name.
       'z() { rm -rf "$d"; exit 1; }; trap z HUP INT TERM PIPE',
+      // Half a file must not run: the connection broke, or the disk is full.
+      'whole() { [ -f "$d/$1" ] && [ $(wc -c <"$d/$1") -eq $2 ] || { echo "muster: the file did not arrive whole in $d" >&2; z; }; }',
       // Sudo may have read stdin before.
       ...deliver,
-      `head -c ${allBytes} >"$d/all"`,
-      // Half a file must not run: the connection broke, or the disk is full.
-      `[ $(wc -c <"$d/all") -eq ${allBytes} ] || { rm -rf "$d"; echo "muster: the file did not arrive whole in $d" >&2; exit 1; }`,
+      `head -c ${allBytes} >"$d/all"; whole all ${allBytes}`,
     )
-    if (spec.script) parts.push(`tail -c +${variablesBytes + 1} <"$d/all" | head -c ${scriptBytes} >"$d/script"`)
+    if (spec.script) {
+      parts.push(
+        `tail -c +${variablesBytes + 1} <"$d/all" | head -c ${scriptBytes} >"$d/script"; whole script ${scriptBytes}`,
+      )
+    }
   }
   if (spec.variables) {
     // Whatever the login exports under this name, no child gets the values by it.
@@ -135,7 +141,7 @@ function wrapper(spec: RemoteCommandSpec): string {
   parts.push('exec 3<&0')
   parts.push(
     spec.stdin
-      ? `tail -c +${variablesBytes + scriptBytes + 1} <"$d/all" >"$d/in"; exec <"$d/in"; rm -f "$d/all" "$d/in"`
+      ? `tail -c +${variablesBytes + scriptBytes + 1} <"$d/all" >"$d/in"; whole in ${stdinBytes}; exec <"$d/in"; rm -f "$d/all" "$d/in"`
       : isDelivered
         ? 'exec </dev/null; rm -f "$d/all"'
         : spec.isHeld === true
@@ -166,9 +172,12 @@ function wrapper(spec: RemoteCommandSpec): string {
   return parts.join('; ')
 }
 
-/** What the wrapper ends must be a group of its own: true under OpenSSH, made by setsid(1) elsewhere. */
+/**
+ * What the wrapper ends must be a group of its own: true under OpenSSH, made by setsid(1) elsewhere. Its arguments are the word, the
+ * wrapper and the wrapper's own: `$0` is a short name, as the shell begins each of its messages with it.
+ */
 const LEADER =
-  'kill -0 -$$ 2>/dev/null || { command -v setsid >/dev/null && exec setsid /bin/sh -c "$0" "$0" "$@"; }; eval "$0"'
+  'kill -0 -$$ 2>/dev/null || { command -v setsid >/dev/null && exec setsid /bin/sh -c "$2" sh "$@"; }; eval "$2"'
 
 /** Start-up files may read stdin and the command line, so nothing is sent before this, and the line holds no word. */
 const HEAR = ({ ready }: RemoteCommandSpec): string => `echo ${ready}; unset b; read -r b || exit 1`
@@ -178,9 +187,9 @@ export function buildRemoteCommand(spec: RemoteCommandSpec): string {
   const variables = Object.entries(spec.environment).map(([name, value]) => `${name}=${value}`)
   const words = spec.script ? [...spec.script.interpreter, ...spec.script.args] : [spec.command]
   const args = [wrapper(spec), ...[...variables, ...words].map(encode)].map((text) => `'${text}'`).join(' ')
-  if (spec.isSudo !== true) return `exec /bin/sh -c '${HEAR(spec)}; set -- "$b" "$@"; ${LEADER}' ${args}`
-  const sudo = 'exec sudo -S -p "sudo$b" -- /bin/sh -c "$0" "$w" "$b" "$@"'
-  return `exec /bin/sh -c '${HEAR(spec)}; w=$1; shift; ${sudo}' '${LEADER}' ${args}`
+  if (spec.isSudo !== true) return `exec /bin/sh -c '${HEAR(spec)}; set -- "$b" "$@"; ${LEADER}' sh ${args}`
+  const sudo = 'exec sudo -S -p "sudo$b" -- /bin/sh -c "$w" sh "$b" "$@"'
+  return `exec /bin/sh -c '${HEAR(spec)}; w=$1; shift; ${sudo}' sh '${LEADER}' ${args}`
 }
 
 /** What variables and the words of a command or script take on the command line, where some bytes become five. */

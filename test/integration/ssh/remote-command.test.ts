@@ -1,12 +1,13 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { buildRemoteCommand, END, GO } from '../../../src/ssh/exec/remote-command.ts'
 import { anyCharacter } from '../../support/any-character.ts'
+import { writeProgram } from '../../support/program.ts'
 import { findProgram } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -129,9 +130,72 @@ describe('the remote command line', () => {
     expect([existsSync(beside), readdirSync(temporary)]).toEqual([true, []])
   })
 
+  describe('on a host whose TMPDIR has no use', () => {
+    const script = { sizeBytes: 5, interpreter: [], args: [] }
+    let base: string
+    beforeEach(() => {
+      base = mkdtempSync(join(tmpdir(), 'muster-wrapper-'))
+    })
+    afterEach(() => rmSync(base, { recursive: true }))
+
+    const run = (temporary: string, spec: Partial<Parameters<typeof buildRemoteCommand>[0]>) => {
+      const { stdout, stderr, status } = spawnSync('/bin/sh', ['-c', buildRemoteCommand({ ...plain, ...spec })], {
+        env: { PATH: `${join(base, 'programs')}:${process.env.PATH}`, SHELL: '/bin/sh', TMPDIR: temporary },
+        input: `${WORD}\ntrue\n`,
+        encoding: 'utf8',
+      })
+      return { stdout, said: stderr.trimEnd().split('\n'), status }
+    }
+
+    it.each([
+      ['a script', { script }],
+      ['a stdin', { stdin: { sizeBytes: 5 } }],
+      ['a held command', { isHeld: true }],
+    ])('says in short lines that there is no place for %s', (_, spec) => {
+      const { stdout, said, status } = run(join(base, 'none'), spec)
+      expect([stdout, status]).toEqual(['ready1\n', 1])
+      expect(said).toHaveLength(2)
+      expect(said[0]).toMatch(/^.{0,40}cd: .{0,100}$/)
+      expect(said[1]).toContain('muster: cannot make a temporary directory in ')
+    })
+
+    it('says in short lines that a file cannot be made there', () => {
+      writeProgram(join(base, 'programs', 'mktemp'), `echo ${join(base, 'none')}`)
+      const { stdout, said, status } = run(base, { script })
+      expect([stdout, status]).toEqual(['ready1\n', 1])
+      expect(said).toHaveLength(2)
+      expect(said[0]).toMatch(/^sh: .{0,120}$/)
+      expect(said[1]).toBe(`muster: the file did not arrive whole in ${join(base, 'none')}`)
+    })
+
+    it.each([
+      ['a script', { script }, 'script'],
+      ['a stdin', { stdin: { sizeBytes: 5 } }, 'in'],
+    ])('runs nothing where the disk is full before %s has its own file', (_, spec, name) => {
+      const made = join(base, 'made')
+      mkdirSync(made)
+      symlinkSync('/dev/full', join(made, name))
+      writeProgram(join(base, 'programs', 'mktemp'), `echo ${made}`)
+      const { stdout, said, status } = run(base, { ...spec, command: 'echo it runs' })
+      expect([stdout, status]).toEqual(['ready1\n', 1])
+      expect(said.at(-1)).toBe(`muster: the file did not arrive whole in ${made}`)
+      expect(existsSync(made)).toBe(false)
+    })
+
+    it.each([
+      ['script', { script }],
+      ['held command', { isHeld: true }],
+    ])('runs no %s where another account can replace its files', (_, spec) => {
+      chmodSync(base, 0o777)
+      const { stdout, said, status } = run(base, spec)
+      expect([stdout, status]).toEqual(['ready1\n', 1])
+      expect(said).toEqual([expect.stringMatching(/^muster: other accounts can replace files in .*chmod \+t/)])
+    })
+  })
+
   it('contains neither a password nor a placeholder for one', () => {
     const line = buildRemoteCommand({ ...plain, isSudo: true })
-    expect(line).toMatch(/^exec \/bin\/sh -c '[^']*exec sudo -S -p "sudo\$b" -- \/bin\/sh -c /)
+    expect(line).toMatch(/^exec \/bin\/sh -c '[^']*exec sudo -S -p "sudo\$b" -- \/bin\/sh -c "\$w" sh /)
   })
 
   it("keeps the secret word out of the command's environment, whatever the login exports", async () => {
