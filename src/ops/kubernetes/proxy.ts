@@ -7,6 +7,7 @@ import type { Duplex } from 'node:stream'
 import { onAbort, untilAborted } from '../../base/abort.ts'
 import { type Clock, hasPassed } from '../../base/clock.ts'
 import { connectUnixSocket } from '../../base/connect-stream.ts'
+import { HOST_TEMPORARY } from '../../base/host-temporary.ts'
 import { signalGroup } from '../../base/processes.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
@@ -43,7 +44,8 @@ command -v kubectl >/dev/null 2>&1 || { echo ${shellQuote(NO_KUBECTL)} >&2; exit
 umask 077
 # The reader may be gone, and the shell reports that kubectl was killed.
 trap '' PIPE
-d=$(mktemp -d "\${TMPDIR:-/tmp}/muster.XXXXXX") || exit 1
+${HOST_TEMPORARY.join('\n')}
+d=$(temporary "\${TMPDIR:-/tmp}") || exit 1
 p= w=
 leave() { trap '' HUP INT TERM; for j in $p $w; do kill "$j" 2>/dev/null; done; wait; rm -rf "$d"; }
 trap 'leave; exit 143' HUP INT TERM

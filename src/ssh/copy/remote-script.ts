@@ -6,6 +6,7 @@
  *
  * Names of partial files end in the machine's name and the shell's process id, so that a later copy knows which ones are stale.
  */
+import { HOST_TEMPORARY } from '../../base/host-temporary.ts'
 import { PROOF_FUNCTIONS } from '../../base/proof-file.ts'
 import { STALE_PARTIALS } from '../../base/stale-partials.ts'
 
@@ -42,6 +43,7 @@ const FUNCTIONS = [
   // size FILE
   `size() { echo "$(($(wc -c <"$1" 2>/dev/null)))"; }`,
   ...PROOF_FUNCTIONS,
+  ...HOST_TEMPORARY,
   // fresh DIRECTORY...: opens them, so that a network file system asks its server what is in them now.
   `fresh() { for d; do [ ! -d "$d" ] || true <"$d"; done 2>/dev/null; }`,
   `R() { fresh "$@"; r ok; }`,
@@ -115,11 +117,11 @@ const FUNCTIONS = [
   `if stat -c %.9Y / 2>/dev/null | grep -q '^[0-9]*[.][0-9]*$'; then STAT='-c %f:%s:%.9Y:%b:%u:%g:%n'; elif stat -c %Y / >/dev/null 2>&1; then STAT='-c %f:%s:%Y:%b:%u:%g:%n'; else STAT='-f %Xp:%z:%Fm:%b:%u:%g:%N'; fi; export STAT`,
   // sweep: removes the directory of a listing.
   `l=; sweep() { [ -z "$l" ] || rm -rf "$l"; l=; }; trap 'sweep; unprove; stale' EXIT; trap 'exit 1' HUP INT TERM PIPE`,
-  // list DIRECTORY PATH: makes a directory there, $l, which nobody else can enter. Its file `names` has the listing in batches: names, each ended by NUL, an empty one, and the facts of stat in the same order. Its file `said` has what find says. Each has a mark at its end, which is missing when the disk was full. A listing that is longer than its limit ends there, and find with it; it is then tried nowhere else.
+  // list DIRECTORY PATH: makes a directory there, $l, which nobody else can enter or replace. Its file `names` has the listing in batches: names, each ended by NUL, an empty one, and the facts of stat in the same order. Its file `said` has what find says. Each has a mark at its end, which is missing when the disk was full. A listing that is longer than its limit ends there, and find with it; it is then tried nowhere else.
   `MARK='@done@'; facts() { find "$1" -exec sh -c 'trap "" PIPE; printf "%s\\0" "$@" ""; case $STAT in -c*) stat -c "\${STAT#-c }" "$@";; *) stat -f "\${STAT#-f }" "$@";; esac 2>/dev/null; printf "\\0" || kill "$PPID"' sh {} +; printf %s "$MARK"; printf %s "$MARK" >&2; }`,
-  `list() { [ -z "$big" ] && l=$(mktemp -d "$1/muster.XXXXXX" 2>/dev/null) || return; { { facts "$2" 2>&1 >&3 3>&- | head -c ${COMPLAINTS_LIMIT} >"$l/said"; } 3>&1 | head -c ${LISTING_LIMIT} >"$l/names"; } 2>/dev/null; [ "$(size "$l/names")" -lt ${LISTING_LIMIT} ] && [ "$(size "$l/said")" -lt ${COMPLAINTS_LIMIT} ] || big=yes; for x in "$l/names" "$l/said"; do [ "$(tail -c 6 "$x" 2>/dev/null | tr '\\0' 0)" = "$MARK" ] || { sweep; return 1; }; done; }`,
+  `list() { [ -z "$big" ] && l=$(temporary "$1" 2>/dev/null) || return; { { facts "$2" 2>&1 >&3 3>&- | head -c ${COMPLAINTS_LIMIT} >"$l/said"; } 3>&1 | head -c ${LISTING_LIMIT} >"$l/names"; } 2>/dev/null; [ "$(size "$l/names")" -lt ${LISTING_LIMIT} ] && [ "$(size "$l/said")" -lt ${COMPLAINTS_LIMIT} ] || big=yes; for x in "$l/names" "$l/said"; do [ "$(tail -c 6 "$x" 2>/dev/null | tr '\\0' 0)" = "$MARK" ] || { sweep; return 1; }; done; }`,
   // N PATH: a listing of it (the first one; where it leads to if it is a link) and everything below.
-  `N() { big=; if [ -e "$1" ]; then s=$1; if [ -L "$1" ]; then s=$(readlink -f "$1"); fi; list "\${TMPDIR:-/tmp}" "$s" || list /dev/shm "$s" || list /var/tmp "$s" || list . "$s" || { if [ -n "$big" ]; then r err "$1: too many files to list, fetch parts of it"; else r err "$1: no space for the list of its files"; fi; return; }; e=$(cat "$l/said"); n=$(($(size "$l/names") - 6)); exec 3<"$l/names"; sweep; unwatch; printf 'ok %s\\n' "$n"; head -c "$n" <&3; exec 3<&-; r ok "\${e%"$MARK"}"; elif [ -L "$1" ]; then e=$(ls -dL "$1" 2>&1); r err "$1: the link cannot be followed (\${e##*: })"; else r err "$1: No such file or directory"; fi; }`,
+  `N() { big=; if [ -e "$1" ]; then s=$1; if [ -L "$1" ]; then s=$(readlink -f "$1"); fi; list "\${TMPDIR:-/tmp}" "$s" || list /dev/shm "$s" || list /var/tmp "$s" || list . "$s" || { if [ -n "$big" ]; then r err "$1: too many files to list, fetch parts of it"; else r err "$1: no directory has room for the list of its files, set TMPDIR to one of your own"; fi; return; }; e=$(cat "$l/said"); n=$(($(size "$l/names") - 6)); exec 3<"$l/names"; sweep; unwatch; printf 'ok %s\\n' "$n"; head -c "$n" <&3; exec 3<&-; r ok "\${e%"$MARK"}"; elif [ -L "$1" ]; then e=$(ls -dL "$1" 2>&1); r err "$1: the link cannot be followed (\${e##*: })"; else r err "$1: No such file or directory"; fi; }`,
 ] as const
 
 /** The first lines: they define everything and answer when done. */

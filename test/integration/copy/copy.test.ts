@@ -124,12 +124,12 @@ describe('copying to hosts', () => {
     return { events, readBytes, result: (host: string) => results.get(host)! }
   }
   /** This machine, with other programs in place of its own. */
-  const withPrograms = (place: string): Transport => ({
+  const withPrograms = (place: string, before = ''): Transport => ({
     async connect(endpoint, context) {
       const connection = await transports.local.connect(endpoint, context)
       return {
         ...connection,
-        exec: (command, handlers) => connection.exec(`PATH="${place}:$PATH"; ${command}`, handlers),
+        exec: (command, handlers) => connection.exec(`PATH="${place}:$PATH"; ${before}${command}`, handlers),
         close: () => connection.close(),
       }
     },
@@ -789,6 +789,25 @@ describe('copying to hosts', () => {
     const pids = readFileSync(join(programs, 'find.pids'), 'utf8').trim().split('\n')
     expect(pids).toHaveLength(1)
     expect(() => process.kill(Number(pids[0]), 0)).toThrow('ESRCH')
+  })
+
+  it('makes a listing in no directory where another account can replace it', async () => {
+    writeFileSync(join(source, 'a'), 'a')
+    const [programs, temporary] = [join(directory, 'programs'), join(directory, 'temporary')]
+    mkdirSync(temporary)
+    chmodSync(temporary, 0o777)
+    writeProgram(join(programs, 'mktemp'), `echo "$2" >>"$0.places"; PATH=\${PATH#*:}; exec mktemp "$@"`)
+    const fetchWith = async (place: string, name: string) =>
+      (
+        await fetch([local], [source], join(directory, name), {
+          transport: withPrograms(programs, `TMPDIR='${place}'; export TMPDIR;`),
+        })
+      ).result('here')
+    expect(await fetchWith(temporary, 'out')).toMatchObject({ outcome: 'ok', copied: 1 })
+    expect(await fetchWith(directory, 'again')).toMatchObject({ outcome: 'ok', copied: 1 })
+    const places = readFileSync(join(programs, 'mktemp.places'), 'utf8')
+    expect(places).not.toContain(temporary)
+    expect(places).toContain(`${directory}/muster.XXXXXX\n`)
   })
 
   it('takes no more names and complaints than it has memory for, however short they are', async () => {

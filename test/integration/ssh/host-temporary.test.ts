@@ -49,7 +49,7 @@ describe.each(
     const { made, said, status } = make(place)
     expect([made, status]).toEqual(['', 1])
     expect(said).toBe(
-      `muster: other accounts can replace files in ${place}. Set TMPDIR on the host to a directory of your own, or run: chmod +t ${place}\n`,
+      `muster: other accounts can replace files in ${place}. Set TMPDIR to a directory of your own, or run: chmod +t ${place}\n`,
     )
     expect(readdirSync(place)).toEqual([])
   })
@@ -80,7 +80,7 @@ describe.each(
     chownSync(place, NOBODY, NOBODY)
     expect(make(place)).toMatchObject({
       made: '',
-      said: `muster: ${place} belongs to another account. Set TMPDIR on the host to a directory of your own.\n`,
+      said: `muster: ${place} belongs to another account. Set TMPDIR to a directory of your own.\n`,
     })
   })
 
@@ -88,7 +88,7 @@ describe.each(
     const { said, status } = make(join(base, 'none'))
     expect(status).toBe(1)
     expect(said.split('\n').at(-2)).toBe(
-      `muster: cannot make a temporary directory in ${join(base, 'none')}. Set TMPDIR on the host to a directory of your own that has room.`,
+      `muster: cannot make a temporary directory in ${join(base, 'none')}. Set TMPDIR to a directory of your own that has room.`,
     )
   })
 })
