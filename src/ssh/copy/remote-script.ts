@@ -77,14 +77,16 @@ const FUNCTIONS = [
   // S PATH [BYTES]: the checksum of a file, or of its beginning.
   `S() { if [ -r "$1" ]; then if [ $# = 1 ]; then h=$($SHA <"$1"); else h=$(head -c "$2" <"$1" | $SHA); fi; r ok "\${h%% *}"; else r err "$1: Permission denied"; fi; }`,
   // T TEMPORARY: makes the partial file, unless this shell took one over. If it fails, W refuses.
-  `BAD=; T() { t="$1.$NODE.$$"; BAD=$t; if [ -e "$t" ] || [ -L "$t" ]; then mine "$t" || rm -f "$t"; fi; if [ -f "$t" ] || e=$(set -C; { : >"$t"; } 2>&1); then BAD=; r ok; else r err "$e"; fi; }`,
+  `BAD=; T() { probe; t="$1.$NODE.$$"; BAD=$t; if [ -e "$t" ] || [ -L "$t" ]; then mine "$t" || rm -f "$t"; fi; if [ -f "$t" ] || e=$(set -C; { : >"$t"; } 2>&1); then BAD=; r ok; else r err "$e"; fi; }`,
+  // probe: sets $O, the name of an open file; empty where the system or its find knows none. T and V call it in the main shell, so that it runs once, and only where files are written.
+  `O=?; probe() { [ "$O" != '?' ] || { O=/proc/self/fd/4; [ -e /proc/self/fd/0 ] && find / -prune -inum 0 >/dev/null 2>&1 </dev/null || O=; }; }`,
   // own FILE ORDER...: runs an order with the file open at $O, if it is this user's, and no link that somebody has put in its place: others may write to its directory. One look at the name tells all of this of the file that is open.
-  `O=?; own() { x=$1; shift; [ "$O" != '?' ] || { O=/proc/self/fd/4; [ -e /proc/self/fd/0 ] && find / -prune -inum 0 >/dev/null 2>&1 </dev/null || O=; }; if [ -z "$O" ]; then O=$x; "$@"; q=$?; O=; return $q; fi; { i=$(ls -diL "$O"); i=\${i#"\${i%%[0-9]*}"}; if [ -n "$(find "$x" -prune -type f -links 1 -user "$ME" -inum "\${i%% *}")" ]; then "$@"; else echo "$x: another file has taken its place"; false; fi; } 4<>"$x"; }`,
+  `own() { x=$1; shift; if [ -z "$O" ]; then O=$x; "$@"; q=$?; O=; return $q; fi; { i=$(ls -diL "$O"); i=\${i#"\${i%%[0-9]*}"}; if [ -n "$(find "$x" -prune -type f -links 1 -user "$ME" -inum "\${i%% *}")" ]; then "$@"; else echo "$x: another file has taken its place"; false; fi; } 4<>"$x"; }`,
   // W TEMPORARY UNITS BYTES: writes bytes of stdin from an offset on; reads all of them even if it fails.
   `put() { dd of="$O" bs=${UNIT_BYTES} seek="$1" conv=notrunc; }`,
   `W() { X "$3" | { if [ "$1.$NODE.$$" = "$BAD" ]; then r err "$1: File exists"; elif e=$(own "$1.$NODE.$$" put "$2" 2>&1); then r ok; else r err "$e"; fi; cat >/dev/null; }; }`,
   // V TEMPORARY BYTES: writes a whole small file without starting a program.
-  `V() { t="$1.$NODE.$$"; if [ -e "$t" ] || [ -L "$t" ]; then rm -f "$t"; fi; set -C; if { printf %s "$2" >"$t"; } 2>/dev/null; then r ok; else e=$({ printf %s "$2" >"$t"; } 2>&1); r err "$e"; fi; set +C; }`,
+  `V() { probe; t="$1.$NODE.$$"; if [ -e "$t" ] || [ -L "$t" ]; then rm -f "$t"; fi; set -C; if { printf %s "$2" >"$t"; } 2>/dev/null; then r ok; else e=$({ printf %s "$2" >"$t"; } 2>&1); r err "$e"; fi; set +C; }`,
   // begin MARK FIRST: marks a directory as incomplete (the first host that writes it: in place of the marks of earlier copies). complete MARK: removes the marks of this machine.
   `begin() { [ "$2" != yes ] || for o in "$1".*; do mine "$o" && rm -f "$o"; done; V "$1" '' >/dev/null; r ok; }`,
   `complete() { seen "$1"; for o in "$1.$NODE".*; do mine "$o" && rm -f "$o"; done; r ok; }`,

@@ -382,6 +382,20 @@ describe('copying to hosts', () => {
     expect(readdirSync(target).sort()).toEqual([...names, 'kept'])
   })
 
+  it('checks once for each host, and not for each file, how it can write to open files', async () => {
+    const programs = join(directory, 'programs')
+    writeProgram(join(programs, 'find'), `echo "$*" >>"$0.calls"; PATH=\${PATH#*:}; exec find "$@"`)
+    for (const name of ['a', 'b', 'c']) writeFileSync(join(source, name), name)
+    for (const name of ['d', 'e']) writeFileSync(join(source, name), randomBytes(3_000_000))
+    const target = join(directory, 'target')
+    const options = { hasHelpers: false, transport: withPrograms(programs) }
+    const { result } = await copy([local], [source], () => target, options)
+    expect(result('here')).toMatchObject({ outcome: 'ok', copied: 5 })
+    expect(listing(target)).toEqual(listing(source))
+    const calls = readFileSync(join(programs, 'find.calls'), 'utf8').split('\n')
+    expect(calls.filter((call) => call === '/ -prune -inum 0')).toHaveLength(1)
+  })
+
   it('removes small partial files of a killed copy, but none of a running one', async () => {
     for (let index = 0; index < 10; index += 1) writeFileSync(join(source, `f${index}`), `contents ${index}`)
     const target = join(directory, 'target')
