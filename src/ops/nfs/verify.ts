@@ -132,16 +132,25 @@ function unwritten(share: Share, { host, directory }: TestDirectory, reason: str
   return { host, gravity: 'blocker', id: 'unwritten', cause: `cannot write to ${directory}`, detail: reason }
 }
 
-/** Writes in a new directory with a random name. Prints that name and dd's messages for a large and a small file. */
-function writeScript(directory: string, host: string): string {
+/**
+ * Writes in a new directory with a random name. Prints that name and dd's messages for a large and a small file. Exported for tests.
+ *
+ * It runs as root, and other accounts may be allowed to rename that directory: each program enters it first, makes sure that no link
+ * leads elsewhere, and makes only new files.
+ */
+export function writeScript(directory: string, host: string): string {
   return `LC_ALL=C; export LC_ALL
 ${PATIENT}
 # What a run that was cut left behind.
 limited find ${shellQuote(directory)} -maxdepth 1 -name '.muster-proof-*' -mmin +60 -exec rm -rf {} + 2> /dev/null
 cd / && d=$(limited mktemp -d ${shellQuote(`${directory}/.muster-proof-XXXXXXXX`)}) || exit 1
-small=$(echo ${shellQuote(host)} | limited dd of="$d/host" conv=fsync 2>&1) || { printf '%s\\n' "$small" >&2; limited rm -rf "$d"; exit 1; }
-large=$(limited dd if=/dev/zero of="$d/zeros" bs=65536 count=${PROOF_BYTES / 65_536} conv=fsync 2>&1) || { printf '%s\\n' "$large" >&2; limited rm -rf "$d"; exit 1; }
-limited chmod 755 "$d" && limited chmod 644 "$d/host"
+inside() {
+  limited sh -c 'cd -P "$1" && [ "$PWD" = "$(cd -P "$2" && pwd)/\${1##*/}" ] || { echo "another account has replaced $1" >&2; exit 1; }
+umask 022; set -C; eval "$3"' sh "$d" ${shellQuote(directory)} "$1"
+}
+small=$(echo ${shellQuote(host)} | inside 'exec dd conv=fsync > ./host' 2>&1) || { printf '%s\\n' "$small" >&2; limited rm -rf "$d"; exit 1; }
+large=$(inside 'exec dd if=/dev/zero bs=65536 count=${PROOF_BYTES / 65_536} conv=fsync > ./zeros' 2>&1) || { printf '%s\\n' "$large" >&2; limited rm -rf "$d"; exit 1; }
+inside 'exec chmod 755 .'
 printf '%s %s\\n' "\${d##*/}" "$(printf '%s\\n' "$large" | tail -n 1)"
 printf 'small %s\\n' "$(printf '%s\\n' "$small" | tail -n 1)"`
 }
