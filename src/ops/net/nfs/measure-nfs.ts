@@ -132,10 +132,10 @@ export const MEASURED_FILES = 'data|small[0-9]+|[.]nfs[0-9a-f]+'
 
 /**
  * Shell function that removes the directory of a measurement. Where everybody may rename, another user can put another directory
- * in its place: so it removes only what a measurement writes, and leaves a directory that holds anything else.
+ * or a link in its place: so it removes only what a measurement writes, and leaves a directory that holds anything else.
  */
 export const REMOVE_MEASURED = `remove() {
-  (cd -P "$1" && [ -z "$(ls -A | grep -vxE '${MEASURED_FILES}')" ] && rm -f data small[0-9]*) && rmdir "$1"
+  (cd -P "$1" && [ "\${PWD##*/}" = "\${1##*/}" ] && [ -z "$(ls -A | grep -vxE '${MEASURED_FILES}')" ] && rm -f data small[0-9]*) && rmdir "$1"
 } 2> /dev/null`
 
 /**
@@ -158,6 +158,9 @@ case $free in ''|*[!0-9]*) ;; *) [ "$free" -gt ${(2 * MOST_BLOCKS * BLOCK_BYTES)
 d=$(mktemp -d ${file}) || exit 1
 trap 'remove "$d"' EXIT
 trap 'exit 1' HUP INT TERM
+owner() { ls -ldn "$1" | (read -r _ _ id _; echo "$id"); }
+# Another account may have renamed it: no link leads here, and the owner is the one that new files get.
+cd -P "$d" && [ "$PWD" = "$(cd -P ${shellQuote(directory)} && pwd)/\${d##*/}" ] && (set -C; : > data) 2> /dev/null && [ "$(owner .)" = "$(owner data)" ] || { echo "another account has replaced $d" >&2; exit 1; }
 run() {
   what=$1; shift
   said=$(dd "$@" 2>&1) || { printf '%s\\n' "$said" >&2; exit 1; }
@@ -166,23 +169,23 @@ run() {
 now=0
 at_work() {
   last=$now; now=$(date +%s)
-  [ "$now" = "$last" ] || touch -ch "$d" 2> /dev/null || :
+  [ "$now" = "$last" ] || touch -c . 2> /dev/null || :
 }
 end=$(( $(date +%s) + ${seconds} )); i=0; blocks=0
 while at_work; [ "$now" -lt "$end" ] || [ "$blocks" -eq 0 ]; do
-  run write if=/dev/zero of="$d/data" ${block} seek=$((i * 4)) conv=notrunc,fsync
+  run write if=/dev/zero of=data ${block} seek=$((i * 4)) conv=notrunc,fsync
   i=$(( (i + 1) % ${MOST_BLOCKS} )); [ "$blocks" -ge ${MOST_BLOCKS} ] || blocks=$((blocks + 1))
 done
 direct=iflag=direct
-dd if="$d/data" of=/dev/null ${block} iflag=direct 2> /dev/null || { direct=; echo cached; }
+dd if=data of=/dev/null ${block} iflag=direct 2> /dev/null || { direct=; echo cached; }
 end=$(( $(date +%s) + ${seconds} )); i=0; n=0
 while at_work; [ "$now" -lt "$end" ] || [ "$n" -eq 0 ]; do
-  run read if="$d/data" of=/dev/null ${block} skip=$((i * 4)) $direct
+  run read if=data of=/dev/null ${block} skip=$((i * 4)) $direct
   i=$(( (i + 1) % blocks )); n=1
 done
 i=0
 while [ "$i" -lt ${SMALL_FILES} ]; do
-  run small if=/dev/zero of="$d/small$i" bs=512 count=1 conv=fsync
+  run small if=/dev/zero of="small$i" bs=512 count=1 conv=fsync
   i=$((i + 1))
 done`
 }

@@ -1,6 +1,15 @@
 /** An NFS mount as its client measures it: what dd of coreutils and of busybox print, and what a host may print instead. */
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
@@ -114,6 +123,32 @@ it('removes what it wrote and nothing else, also when another user moves directo
     expect(run().status).toBe(1)
     const [kept = ''] = readdirSync(data)
     expect(existsSync(join(data, kept, 'thesis'))).toBe(true)
+  } finally {
+    rmSync(root, { recursive: true })
+  }
+})
+
+it.each([
+  ['a link', 'ln -s "$other" "$d"'],
+  ['a directory with a link', 'mkdir "$d"; ln -s "$other/data" "$d/data"'],
+])('writes to nothing else and removes nothing else through %s in the place of its directory', async (_, swap) => {
+  const root = mkdtempSync(join(tmpdir(), 'muster-nfs-unit-'))
+  try {
+    const [data, other, programs] = [join(root, 'data'), join(root, 'other'), join(root, 'bin')]
+    for (const each of [data, other, programs]) mkdirSync(each)
+    writeFileSync(join(other, 'data'), 'mine')
+    const mktemp = `PATH=\${PATH#*:}; other='${other}'; d=$(mktemp "$@"); mv "$d" "$d.moved"; ${swap}; echo "$d"`
+    for (const [name, text] of [
+      ['df', 'echo x 1 1 99999999'],
+      ['mktemp', mktemp],
+    ] as const) {
+      writeFileSync(join(programs, name), `#!/bin/sh\n${text}\n`, { mode: 0o700 })
+    }
+    const env = { ...process.env, PATH: `${programs}:${process.env.PATH}` }
+    const { status, stderr } = spawnSync('/bin/sh', ['-c', (await measure(GNU, data)).scripts[1] ?? ''], { env })
+    expect([status, stderr.toString()]).toEqual([1, expect.stringMatching(/^another account has replaced .*\n$/)])
+    expect(readdirSync(other)).toEqual(['data'])
+    expect(readFileSync(join(other, 'data'), 'utf8')).toBe('mine')
   } finally {
     rmSync(root, { recursive: true })
   }
