@@ -123,7 +123,10 @@ export class HostCopy {
     const helper =
       (smallFiles?.batches.length ?? 0) > 0 ? await this.#remote.orLost(Promise.resolve(this.#task.helper)) : undefined
     const directories = tree.entries.filter((entry) => entry.kind === 'directory')
-    if (!isDryRun) await this.#makeDirectories(directories, base, helper)
+    if (!isDryRun) {
+      await this.#makeDirectories(directories, base, helper)
+      await this.#remote.call('top', base)
+    }
     let files: readonly CopySource[] = tree.entries.filter((entry) => entry.kind === 'file')
     if (helper !== undefined) files = await this.#copySmallFiles(files, helper)
     await eachAtOnce(files, FILES_AT_ONCE, (file) => this.#copyFile(file))
@@ -190,7 +193,7 @@ export class HostCopy {
   ): Promise<void> {
     const replacesLink = (path: BytePath) => this.#task.replacesLinks && path !== base
     const paths = entries.map((entry) => this.#pathOf(entry))
-    const order = { op: 'make', paths: paths.map((path) => [path, replacesLink(path)]) }
+    const order = { op: 'make', top: base, paths: paths.map((path) => [path, replacesLink(path)]) }
     const made = await this.#remote.orLost(unlessLost(helper?.ask(order)))
     await Promise.all(
       entries.map((entry, index) => {

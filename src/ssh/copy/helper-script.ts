@@ -74,9 +74,9 @@ def set_attributes(path, mode, mtime, found=None):
     if found is None or stat.S_IMODE(found.st_mode) != mode or found.st_mtime_ns != mtime:
         os.chmod(path, mode)
 
-def kind_of(path):
+def kind_of(path, directory=None):
     try:
-        found = os.lstat(path)
+        found = os.stat(path, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
         return None
     if stat.S_ISDIR(found.st_mode):
@@ -86,11 +86,41 @@ def kind_of(path):
     return found
 
 # A link of another account may lead anywhere; the user's own and root's are meant.
-def refuse_foreign(path):
+def refuse_foreign(path, directory=None):
     with suppress(FileNotFoundError):
-        found = os.lstat(path)
+        found = os.lstat(path, dir_fd=directory)
         if stat.S_ISLNK(found.st_mode) and found.st_uid not in (0, os.geteuid()):
             raise OSError(1, FOREIGN_LINK)
+
+# The directory that is copied into, and that of the last file: path and handle.
+DIRECTORY = os.O_DIRECTORY | getattr(os, 'O_PATH', os.O_RDONLY)
+top, last = [None, None], [None, None]
+
+# A handle of a directory: others may rename it, and put a link in its place, but what is entered stays the same.
+def enter(directory):
+    if last[0] != directory:
+        handle = walk(directory)
+        if last[1] is not None:
+            os.close(last[1])
+        last[:] = directory, handle
+    return last[1]
+
+def walk(directory):
+    if top[0] is None or not (directory + b'/').startswith(top[0].rstrip(b'/') + b'/'):
+        return os.open(directory, DIRECTORY)
+    if top[1] is None:
+        refuse_foreign(top[0])
+        top[1] = os.open(top[0], DIRECTORY)
+    handle = os.dup(top[1])
+    for name in filter(None, directory[len(top[0]):].split(b'/')):
+        above = handle
+        try:
+            refuse_foreign(name, above)
+            linked = stat.S_ISLNK(os.lstat(name, dir_fd=above).st_mode)
+            handle = os.open(name, DIRECTORY | (0 if linked else os.O_NOFOLLOW), dir_fd=above)
+        finally:
+            os.close(above)
+    return handle
 
 def refresh(directory):
     # Opened, a network file system asks its server what is in it now.
@@ -134,6 +164,7 @@ def make_directory(path, replaces):
         refresh(path)
 
 def make(message):
+    top[:], last[0] = (path_of(message['top']), None), None
     refused = []
     def make_one(name, replaces):
         path = path_of(name)
@@ -204,10 +235,11 @@ def leave(status):
 def place(name, partial, mode, mtime, digest, data):
     path, directory = path_of(name), os.path.dirname(path_of(name)) or b'.'
     sweep(directory, os.path.basename(path_of(partial)))
-    kind_of(path)
-    partial = path_of(partial) + SUFFIX
+    within = enter(directory)
+    path, partial = os.path.basename(path), os.path.basename(path_of(partial)) + SUFFIX
+    kind_of(path, within)
     try:
-        handle = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        handle = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=within)
         try:
             rest = memoryview(data)
             while len(rest) > 0:
@@ -217,10 +249,10 @@ def place(name, partial, mode, mtime, digest, data):
             set_attributes(handle, mode, int(mtime))
         finally:
             os.close(handle)
-        os.replace(partial, path)
+        os.replace(partial, path, src_dir_fd=within, dst_dir_fd=within)
     except BaseException:
         with suppress(OSError):
-            os.unlink(partial)
+            os.unlink(partial, dir_fd=within)
         raise
 
 def pack(message):

@@ -19,6 +19,7 @@ export const LISTING_LIMIT = 256 * 1024 * 1024
 export const COMPLAINTS_LIMIT = 16 * 1024 * 1024
 
 const SHRUNK = 'the file is shorter than it was listed, it may have changed meanwhile'
+const REPLACED = 'another directory has taken its place'
 export const FOREIGN_LINK = 'it is a link that belongs to another account'
 
 /** For any login shell: no line feed, no single quote inside, no `!`, no backslash. */
@@ -66,6 +67,10 @@ const FUNCTIONS = [
   `B() { d=$1; while [ ! -d "$d" ]; do case $d in */*) d=\${d%/*}; d=\${d:-/};; *) d=.;; esac; done; if e=$(mkdir "$d/.muster-case.$NODE.$$" 2>&1); then k=no; [ -d "$d/.MUSTER-CASE.$NODE.$$" ] && k=yes; rmdir "$d/.muster-case.$NODE.$$"; r ok $k; else r err "$d: $e"; fi; }`,
   // mine FILE: a regular file of this user without a second link. In a directory of many users any name may be a link to somewhere else.
   `LAST=; ME=$(id -u); mine() { [ -f "$1" ] && [ ! -L "$1" ] && [ -n "$(find "$1" -prune -type f -links 1 -user "$ME" 2>/dev/null)" ]; }`,
+  // top PATH: the directory that is copied into, for at. No path begins with a dash.
+  `TOP=-; top() { TOP=-; if AT=$(cd -P "$1" 2>/dev/null && printf %s "\${PWD%/}/"); then TOP=\${1%/}; fi; r ok; }`,
+  // at PATH: in a subshell, enters the directory of a path; $b is its name there. Directories below the top that became a link of another account are refused, and what is entered stays the same, however others rename it.
+  `at() { case $1 in "$TOP"/*) a=\${1#"$TOP"/}; cd -P "$AT" && [ "\${PWD%/}/" = "$AT" ] || { echo "$TOP: ${REPLACED}"; return 1; }; while [ "\${a#*/}" != "$a" ]; do c=./\${a%%/*}; a=\${a#*/}; if foreign "$c"; then echo "$e"; return 1; fi; if [ -L "$c" ]; then cd -P "$c" || return 1; else n=\${PWD%/}/\${c#./}; cd -P "$c" && [ "$PWD" = "$n" ] || { echo "$c: ${REPLACED}"; return 1; }; fi; done; b=./$a;; *) b=./\${1##*/}; cd "\${1%/*}/";; esac; }`,
   // seen PATH: partial files of earlier copies are removed from its directory at the end.
   `seen() { case $1 in */*) x=\${1%/*};; *) x=.;; esac; [ "$x" = "$LAST" ] || { LAST=$x; DIRS=$DIRS$x$NL; }; }`,
   // P PATH TEMPORARY CLAIM: kind and size of what is there, and the size of the partial file of an earlier copy, which this shell takes over. Then how the names end that other machines left.
@@ -77,16 +82,16 @@ const FUNCTIONS = [
   // S PATH [BYTES]: the checksum of a file, or of its beginning.
   `S() { if [ -r "$1" ]; then if [ $# = 1 ]; then h=$($SHA <"$1"); else h=$(head -c "$2" <"$1" | $SHA); fi; r ok "\${h%% *}"; else r err "$1: Permission denied"; fi; }`,
   // T TEMPORARY: makes the partial file, unless this shell took one over. If it fails, W refuses.
-  `BAD=; T() { probe; t="$1.$NODE.$$"; BAD=$t; if [ -e "$t" ] || [ -L "$t" ]; then mine "$t" || rm -f "$t"; fi; if [ -f "$t" ] || e=$(set -C; { : >"$t"; } 2>&1); then BAD=; r ok; else r err "$e"; fi; }`,
+  `BAD=; T() { probe; t="$1.$NODE.$$"; BAD=$t; if [ -e "$t" ] || [ -L "$t" ]; then mine "$t" || rm -f "$t"; fi; if [ -f "$t" ] || e=$({ at "$t" && set -C && : >"$b"; } 2>&1); then BAD=; r ok; else r err "$e"; fi; }`,
   // probe: sets $O, the name of an open file; empty where the system or its find knows none. T and V call it in the main shell, so that it runs once, and only where files are written.
   `O=?; probe() { [ "$O" != '?' ] || { O=/proc/self/fd/4; [ -e /proc/self/fd/0 ] && find / -prune -inum 0 >/dev/null 2>&1 </dev/null || O=; }; }`,
   // own FILE ORDER...: runs an order with the file open at $O, if it is this user's, and no link that somebody has put in its place: others may write to its directory. One look at the name tells all of this of the file that is open.
-  `own() { x=$1; shift; if [ -z "$O" ]; then O=$x; "$@"; q=$?; O=; return $q; fi; { i=$(ls -diL "$O"); i=\${i#"\${i%%[0-9]*}"}; if [ -n "$(find "$x" -prune -type f -links 1 -user "$ME" -inum "\${i%% *}")" ]; then "$@"; else echo "$x: another file has taken its place"; false; fi; } 4<>"$x"; }`,
+  `own() { at "$1" || return 1; x=$b; shift; if [ -z "$O" ]; then O=$x; "$@"; q=$?; O=; return $q; fi; { i=$(ls -diL "$O"); i=\${i#"\${i%%[0-9]*}"}; if [ -n "$(find "$x" -prune -type f -links 1 -user "$ME" -inum "\${i%% *}")" ]; then "$@"; else echo "$x: another file has taken its place"; false; fi; } 4<>"$x"; }`,
   // W TEMPORARY UNITS BYTES: writes bytes of stdin from an offset on; reads all of them even if it fails.
   `put() { dd of="$O" bs=${UNIT_BYTES} seek="$1" conv=notrunc; }`,
   `W() { X "$3" | { if [ "$1.$NODE.$$" = "$BAD" ]; then r err "$1: File exists"; elif e=$(own "$1.$NODE.$$" put "$2" 2>&1); then r ok; else r err "$e"; fi; cat >/dev/null; }; }`,
   // V TEMPORARY BYTES: writes a whole small file without starting a program.
-  `V() { probe; t="$1.$NODE.$$"; if [ -e "$t" ] || [ -L "$t" ]; then rm -f "$t"; fi; set -C; if { printf %s "$2" >"$t"; } 2>/dev/null; then r ok; else e=$({ printf %s "$2" >"$t"; } 2>&1); r err "$e"; fi; set +C; }`,
+  `V() { probe; t="$1.$NODE.$$"; if [ -e "$t" ] || [ -L "$t" ]; then rm -f "$t"; fi; if e=$({ at "$t" && set -C && printf %s "$2" >"$b"; } 2>&1); then r ok; else r err "$e"; fi; }`,
   // begin MARK FIRST: marks a directory as incomplete (the first host that writes it: in place of the marks of earlier copies). complete MARK: removes the marks of this machine.
   `begin() { [ "$2" != yes ] || for o in "$1".*; do mine "$o" && rm -f "$o"; done; V "$1" '' >/dev/null; r ok; }`,
   `complete() { seen "$1"; for o in "$1.$NODE".*; do mine "$o" && rm -f "$o"; done; r ok; }`,
@@ -105,13 +110,13 @@ const FUNCTIONS = [
   // clear PATH: prepares it for a rename. Removes a link to a directory, because mv would move into the directory.
   `clear() { if [ -L "$1" ]; then if [ -d "$1" ]; then rm -f "$1"; fi; elif [ -d "$1" ]; then echo 'Is a directory'; return 1; elif [ -e "$1" ] && [ ! -f "$1" ]; then echo 'Is a device, pipe or socket'; return 1; fi; }`,
   // F TEMPORARY PATH SHA256 MODE TIME STAMP: verifies a file (unless SHA256 is empty), sets its time and mode, and renames it.
-  `finish() { if [ -n "$3" ]; then h=$($SHA <"$O"); if [ "\${h%% *}" != "$3" ]; then echo 'the checksum differs'; return 1; fi; fi; U "$O" "$5" "$6" && chmod "$4" "$O" || return 1; clear "$2" || return 1; mv -f "$1" "$2"; }`,
+  `finish() { if [ -n "$3" ]; then h=$($SHA <"$O"); if [ "\${h%% *}" != "$3" ]; then echo 'the checksum differs'; return 1; fi; fi; U "$O" "$5" "$6" && chmod "$4" "$O" || return 1; clear "./\${2##*/}" && mv -f "$b" "./\${2##*/}"; }`,
   `F() { t="$1.$NODE.$$"; shift; if e=$(own "$t" finish "$t" "$@" 2>&1); then r ok; else rm -f "$t"; r err "$e"; fi; }`,
   // M PATH MODE TIME STAMP
   `M() { if foreign "$1"; then r err "$e"; elif e=$(U "$1" "$3" "$4" 2>&1 && chmod "$2" "$1" 2>&1); then r ok; else r err "$e"; fi; }`,
   // L TARGET PATH TEMPORARY TIME: a symbolic link.
   `L() { if [ -L "$2" ] && [ "$(readlink "$2"; echo x)" = "$1\${NL}x" ]; then r ok same; return; fi; t="$3.$NODE.$$"; rm -f "$t"; if e=$(link "$@" 2>&1); then r ok new; else rm -f "$t"; r err "$e"; fi; }`,
-  `link() { ln -s -- "$1" "$t" || return 1; TZ=UTC0 touch -h -d "$4" "$t" 2>/dev/null; clear "$2" || return 1; mv -f "$t" "$2"; }`,
+  `link() { at "$2" && t=./\${t##*/} && ln -s -- "$1" "$t" || return 1; TZ=UTC0 touch -h -d "$4" "$t" 2>/dev/null; clear "$b" && mv -f "$t" "$b"; }`,
   // G PATH UNITS BYTES [SIZE]: bytes of a file from an offset on, padded with zeros if it shrinks meanwhile. It refuses a file that is shorter than SIZE.
   `G() { if [ ! -r "$1" ]; then r err "$1: Permission denied"; elif [ -n "$4" ] && [ -n "$(find "$1" -prune -size "-$4c" 2>/dev/null)" ]; then r err "$1: ${SHRUNK}"; else printf 'ok %s\\n' "$3"; { dd if="$1" bs=${UNIT_BYTES} skip="$2" 2>/dev/null; cat /dev/zero; } 2>/dev/null | head -c "$3"; fi; }`,
   // I PATH: the target of a symbolic link, and a slash, so that line feeds at its end survive.

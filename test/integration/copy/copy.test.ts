@@ -396,6 +396,58 @@ describe('copying to hosts', () => {
     expect(calls.filter((call) => call === '/ -prune -inum 0')).toHaveLength(1)
   })
 
+  it.each([
+    true,
+    false,
+  ])("follows the user's own links below the destination (with a helper: %s)", async (hasHelpers) => {
+    mkdirSync(join(source, 'd', 'link', 'sub'), { recursive: true })
+    const names = Array.from({ length: 10 }, (_, index) => `${index}`)
+    for (const name of names) writeFileSync(join(source, 'd', 'link', 'sub', name), name)
+    writeFileSync(join(source, 'd', 'link', 'large'), randomBytes(200_000))
+    const [target, elsewhere] = [join(directory, 'target'), join(directory, 'elsewhere')]
+    for (const each of [join(target, 'd'), elsewhere]) mkdirSync(each, { recursive: true })
+    symlinkSync(elsewhere, join(target, 'd', 'link'))
+    const { result } = await copy([local], [join(source, 'd')], () => `${target}/`, { hasHelpers })
+    expect(result('here')).toMatchObject({ outcome: 'ok', copied: 11 })
+    expect(readdirSync(join(elsewhere, 'sub')).sort()).toEqual(names)
+    expect(readFileSync(join(elsewhere, 'large'))).toEqual(readFileSync(join(source, 'd', 'link', 'large')))
+  })
+
+  describe.runIf(process.geteuid?.() === 0)(
+    'where another account puts a link in place of a directory meanwhile',
+    () => {
+      it.each([
+        ['small files', false, 600, 100],
+        ['larger files', false, 100, 70_000],
+        ['small files with a helper', true, 4000, 3000],
+      ])('writes nothing where the link leads: %s', async (_, hasHelpers, count, bytes) => {
+        mkdirSync(join(source, 'd', 'sub'), { recursive: true })
+        for (let index = 0; index < count; index += 1) {
+          writeFileSync(join(source, 'd', 'sub', `${index}`), `${index} `.repeat(bytes).slice(0, bytes))
+        }
+        const [target, elsewhere] = [join(directory, 'target'), join(directory, 'elsewhere')]
+        for (const each of [target, elsewhere]) mkdirSync(each)
+        let isSwapped = false
+        const { result, events } = await copy([local], [join(source, 'd')], () => `${target}/`, {
+          hasHelpers,
+          onEvent: ({ type }) => {
+            if (type !== 'progress' || isSwapped || readdirSync(join(target, 'd', 'sub')).length === 0) return
+            isSwapped = true
+            renameSync(join(target, 'd'), join(target, 'moved'))
+            mkdirSync(join(elsewhere, 'sub'))
+            symlinkSync(elsewhere, join(target, 'd'))
+            lchownSync(join(target, 'd'), 65_534, 65_534)
+          },
+        })
+        expect(isSwapped).toBe(true)
+        expect(result('here').outcome).toBe('failed')
+        expect(readdirSync(join(elsewhere, 'sub'))).toEqual([])
+        const reason = 'it is a link that belongs to another account'
+        expect(events).toContainEqual(expect.objectContaining({ action: 'failed', reason }))
+      })
+    },
+  )
+
   it('removes small partial files of a killed copy, but none of a running one', async () => {
     for (let index = 0; index < 10; index += 1) writeFileSync(join(source, `f${index}`), `contents ${index}`)
     const target = join(directory, 'target')
