@@ -68,8 +68,8 @@ const FUNCTIONS = [
   // mine FILE: a regular file of this user without a second link. In a directory of many users any name may be a link to somewhere else.
   `LAST=; ME=$(id -u); mine() { [ -f "$1" ] && [ ! -L "$1" ] && [ -n "$(find "$1" -prune -type f -links 1 -user "$ME" 2>/dev/null)" ]; }`,
   // top PATH: the directory that is copied into, for at. No path begins with a dash.
-  `TOP=-; top() { TOP=-; if AT=$(cd -P "$1" 2>/dev/null && printf %s "\${PWD%/}/"); then TOP=\${1%/}; fi; r ok; }`,
-  // at PATH: in a subshell, enters the directory of a path; $b is its name there. Directories below the top that became a link of another account are refused, and what is entered stays the same, however others rename it.
+  `HERE=$PWD; TOP=-; top() { TOP=-; if AT=$(cd -P "$1" 2>/dev/null && printf %s "\${PWD%/}/"); then TOP=\${1%/}; fi; r ok; }`,
+  // at PATH: enters the directory of a path, in a subshell or until one returns to $HERE; $b is its name there. Directories below the top that became a link of another account are refused, and what is entered stays the same, however others rename it.
   `at() { case $1 in "$TOP"/*) a=\${1#"$TOP"/}; cd -P "$AT" && [ "\${PWD%/}/" = "$AT" ] || { echo "$TOP: ${REPLACED}"; return 1; }; while [ "\${a#*/}" != "$a" ]; do c=./\${a%%/*}; a=\${a#*/}; if foreign "$c"; then echo "$e"; return 1; fi; if [ -L "$c" ]; then cd -P "$c" || return 1; else n=\${PWD%/}/\${c#./}; cd -P "$c" && [ "$PWD" = "$n" ] || { echo "$c: ${REPLACED}"; return 1; }; fi; done; b=./$a;; *) b=./\${1##*/}; cd "\${1%/*}/";; esac; }`,
   // seen PATH: partial files of earlier copies are removed from its directory at the end.
   `seen() { case $1 in */*) x=\${1%/*};; *) x=.;; esac; [ "$x" = "$LAST" ] || { LAST=$x; DIRS=$DIRS$x$NL; }; }`,
@@ -91,7 +91,7 @@ const FUNCTIONS = [
   `put() { dd of="$O" bs=${UNIT_BYTES} seek="$1" conv=notrunc; }`,
   `W() { X "$3" | { if [ "$1.$NODE.$$" = "$BAD" ]; then r err "$1: File exists"; elif e=$(own "$1.$NODE.$$" put "$2" 2>&1); then r ok; else r err "$e"; fi; cat >/dev/null; }; }`,
   // V TEMPORARY BYTES: writes a whole small file without starting a program.
-  `V() { probe; t="$1.$NODE.$$"; if [ -e "$t" ] || [ -L "$t" ]; then rm -f "$t"; fi; if e=$({ at "$t" && set -C && printf %s "$2" >"$b"; } 2>&1); then r ok; else r err "$e"; fi; }`,
+  `V() { probe; t="$1.$NODE.$$"; if [ -e "$t" ] || [ -L "$t" ]; then rm -f "$t"; fi; set -C; if { at "$t" && printf %s "$2" >"$b"; } >/dev/null 2>&1; then cd "$HERE" || exit 1; r ok; else cd "$HERE" || exit 1; e=$({ at "$t" && printf %s "$2" >"$b"; } 2>&1); r err "$e"; fi; set +C; }`,
   // begin MARK FIRST: marks a directory as incomplete (the first host that writes it: in place of the marks of earlier copies). complete MARK: removes the marks of this machine.
   `begin() { [ "$2" != yes ] || for o in "$1".*; do mine "$o" && rm -f "$o"; done; V "$1" '' >/dev/null; r ok; }`,
   `complete() { seen "$1"; for o in "$1.$NODE".*; do mine "$o" && rm -f "$o"; done; r ok; }`,

@@ -88,7 +88,7 @@ export class HostileFiles {
     if (line.startsWith('{')) return this.#ask(channel, line, rest.length - end - 1, end + 1)
     const order = line.slice((this.#tokens.get(channel) ?? '').length).replace(/^watched '?(\w)'?/, '$1')
     const [, name = '', text = ''] = /^(\w+)((?: .*)?)$/.exec(order) ?? []
-    if (!/^[A-Z]$/.test(name)) {
+    if (!/^([A-Z]|top)$/.test(name)) {
       if (order.startsWith('if ! printf')) void this.#say(channel, Buffer.from('ok 0\n'))
       return end + 1
     }
