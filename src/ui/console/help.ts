@@ -53,8 +53,11 @@ export function helpSections({
   return [...sections.filter(({ isHere }) => isHere), ...sections.filter(({ isHere }) => !isHere)]
 }
 
-const MOVES_HELP =
-  'Where hosts get no keys, Ctrl-f and Ctrl-d move a page down, Ctrl-b and Ctrl-u a page up, and g and G to the ends, as in less and vi.'
+function movesHelp(leader: string): string {
+  const keys = (...names: readonly string[]) => names.filter((name) => name !== leader).join(' and ')
+  const [down, up] = [keys('Ctrl-f', 'Ctrl-d'), keys('Ctrl-b', 'Ctrl-u')]
+  return `Where hosts get no keys, ${down} for a page down, ${up} for a page up, and g and G for the ends, as in less and vi.`
+}
 
 export function helpLines(sections: readonly HelpSection[], leader: string): DialogLine[] {
   return [
@@ -65,7 +68,7 @@ export function helpLines(sections: readonly HelpSection[], leader: string): Dia
       text: 'Mouse: click focuses, click on a title toggles the host, drag copies, wheel scrolls. Tabs, rows and keys can be clicked.',
       tone: 'muted',
     },
-    { text: MOVES_HELP, tone: 'muted' },
+    { text: movesHelp(leader), tone: 'muted' },
     ...sections.flatMap((section) => [{ text: '' }, ...sectionLines(section)]),
   ]
 }

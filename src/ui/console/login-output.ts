@@ -135,7 +135,12 @@ export class LoginOutput implements Disposable {
       const text = [...(this.#banners.get(host) ?? []), ...(this.#texts.get(host) ?? [])].join('\n')
       return text === '' ? [] : [{ host, text }]
     })
-    if (printed.length === 0) return context.notice('no host printed anything before its first prompt', 'info', 'key')
+    if (printed.length === 0)
+      return context.notice(
+        'no greeting was set aside: nothing was printed before a first prompt, or you were typing by then',
+        'info',
+        'key',
+      )
     const groups = [...Map.groupBy(printed, ({ text }) => text)].sort(([, a], [, b]) => b.length - a.length)
     const linesOf = (columns: number, text: string, members: typeof printed): DialogLine[] => {
       const wrapped = (line: string) => wrapText(line, columns - 2).map((part) => ({ text: `  ${part}` }))
