@@ -80,6 +80,9 @@ export interface ConsoleQueue extends Disposable {
 const eventOf = (action: JobAction): JobEvent =>
   action === 'cancel' ? { kind: 'stop', reason: 'cancelled' } : { kind: action }
 
+/** What is on stderr begins on a line of its own. */
+const ON_ITS_OWN_LINE = '[ $f = err ] || [ ! -s err ] || [ -z "$(tail -c 1 out 2>/dev/null)" ] || echo'
+
 /** Where the end of what bundle 0 writes is read, and how. */
 function logOf(job: Job, { store }: OpenQueue): JobDetails['log'] {
   const places = ('places' in job.state && job.state.places) || []
@@ -92,7 +95,7 @@ function logOf(job: Job, { store }: OpenQueue): JobDetails['log'] {
   if (host === undefined) return undefined
   const directory = `${JOBS_DIRECTORY}/${bundleKey(store.id, job, bundle)}`
   // A job may have put a FIFO or a device in place of a file, which would block its reader.
-  const read = `for f in out err; do if [ -f $f ]; then tail -c ${LOG_BYTES} $f; elif [ -e $f ]; then exit ${LOG_IS_OTHER}; fi; done`
+  const read = `for f in out err; do if [ -f $f ]; then tail -c ${LOG_BYTES} $f; elif [ -e $f ]; then exit ${LOG_IS_OTHER}; fi; ${ON_ITS_OWN_LINE}; done`
   const judge = `[ -f $f ] && [ "$(wc -c <$f)" -gt ${LOG_BYTES} ] && exit ${LOG_IS_CUT}`
   const gone = isFinal(job.state) && hasBegun(job.state) ? LOG_IS_GONE : 0
   const program = `cd ${directory} 2>/dev/null || exit ${gone}; ${read}; for f in out err; do ${judge}; done; exit 0`

@@ -1,6 +1,7 @@
 /** What the console shows of one job. */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -62,6 +63,27 @@ it('reads the output of the bundle that failed first, and says whose it is', asy
       program: expect.stringContaining(`${bundleKeyOf(store, 1, { rank: 1 })} 2>/dev/null || exit 4; `),
     },
   })
+})
+
+it.each([
+  ['accuracy 0.9', '5 warnings\n', 'accuracy 0.9\n5 warnings\n'],
+  ['done\n', 'why\n', 'done\nwhy\n'],
+  ['', 'why\n', 'why\n'],
+  ['no end', '', 'no end'],
+])('reads stderr on a line of its own after stdout: %j, %j', async (out, err, shown) => {
+  await runMuster(['job', 'submit', '--', 'train'], { directory })
+  using store = new JobStore(join(directory, '.local', 'state', 'muster', 'jobs', 'lab.db'))
+  applyEvent(store, 1, { kind: 'placed', places: [{ host: 'm1', devices: [] }] }, 1000)
+  using queue = await openConsoleQueue({ hosts: join(directory, 'hosts.yaml') }, contextIn(directory))
+  const { log } = queue.details(1) ?? {}
+  if (log === undefined || !('program' in log)) throw new Error('it has no log on a host')
+  const place = join(directory, '.local/state/muster/jobs', bundleKeyOf(store, 1))
+  mkdirSync(place, { recursive: true })
+  writeFileSync(join(place, 'out'), out)
+  writeFileSync(join(place, 'err'), err)
+  expect(execFileSync('sh', ['-c', log.program], { env: { ...process.env, HOME: directory }, encoding: 'utf8' })).toBe(
+    shown,
+  )
 })
 
 /** Ten hosts with a job on each one's only GPU. */
