@@ -3,6 +3,7 @@
  * typed stay as they were when it was chosen. Text of several lines, which the user has not seen, is shown first.
  */
 import { basename } from 'node:path'
+import { counted } from '../../base/counted.ts'
 import { fileReason, sentenceOf } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
@@ -72,7 +73,8 @@ const scriptDialog =
           const lines: readonly DialogLine[] = [{ text: `Its program runs for ${foldHostSet(hosts)} …`, tone: 'muted' }]
           return { id, title: name, lines, keys: [['Esc', 'cancel']] }
         }
-        const lines = outputs.flatMap(outputLines)
+        const isSecret = hosts.some((host) => app.asks(host) !== undefined)
+        const lines = outputs.flatMap((output) => outputLines(output, isSecret))
         const most = Math.max(2, rows - 10)
         const left = lines.length - most
         return {
@@ -105,10 +107,16 @@ const scriptDialog =
     }
   }
 
-function outputLines(output: Output): readonly DialogLine[] {
-  if ('reason' in output) return [{ text: printable(`${output.host}: ${output.reason}`), tone: 'error' }]
+/** `isSecret`: a host asks for something, and the texts of the others may be the same. */
+function outputLines(output: Output, isSecret: boolean): readonly DialogLine[] {
+  const { host } = output
+  if ('reason' in output) return [{ text: printable(`${host}: ${output.reason}`), tone: 'error' }]
   const [first = '', ...others] = output.text.split('\n')
-  return [{ text: printable(`${output.host}: ${first}`) }, ...others.map((line) => ({ text: printable(`  ${line}`) }))]
+  if (isSecret) {
+    const words = `${counted(others.length + 1, 'line')}, not shown: it may be a password that a host asks for`
+    return [{ text: printable(`${host}: ${words}`), tone: 'warning' }]
+  }
+  return [{ text: printable(`${host}: ${first}`) }, ...others.map((line) => ({ text: printable(`  ${line}`) }))]
 }
 
 function insertOutputs(

@@ -95,6 +95,17 @@ it('shows several lines before they are typed', async () => {
   expect(got(harness)).toEqual(Array(3).fill('one\rrm -rf two'))
 })
 
+it('does not show what may be a password that a host asks for', async () => {
+  const harness = harnessWith('printf "hunter2\\nyes\\n"', false)
+  await harness.print('m2', '\r\nPassword: ')
+  harness.type(`${LEADER}mslow\r`)
+  await until(() => view(harness)?.tone === 'danger')
+  const lines = view(harness)?.lines.map(({ text }) => text) ?? []
+  expect(lines).toContain('m2: 2 lines, not shown: it may be a password that a host asks for')
+  // It is the same text.
+  expect(lines.join('\n')).not.toContain('hunter2')
+})
+
 it('says for which hosts its program failed and why, which then get no rest of the line', async () => {
   const harness = harnessWith('[ $MUSTER_HOST != m2 ] || { echo "no such rank" >&2; exit 3; }; echo yes', false)
   harness.type(`${LEADER}mslow\r`)
