@@ -66,6 +66,12 @@ const LOAD = single(
   (load) => load.toFixed(1),
 )
 
+/** A report is due every two seconds, with GPUs every three. */
+const OLD_MS = 10_000
+
+/** Of a host that sends nothing any more: it says nothing of now. */
+export const isOld = ({ atMs }: { readonly atMs: number }, nowMs: number): boolean => nowMs - atMs > OLD_MS
+
 /** The charts of a host, in the order of importance. */
 function chartsOf(sample: Sample | undefined): readonly Chart[] {
   return [
@@ -107,7 +113,8 @@ export function chartPlaces(rect: Rect, columns: number, rows: number): readonly
 
 function chartPane(chart: Chart, title: string, samples: readonly Sample[], rect: Rect, context: HostChartContext) {
   const { theme } = context
-  const latest = samples.at(-1)
+  const last = samples.at(-1)
+  const latest = last === undefined || isOld(last, context.nowMs) ? undefined : last
   const badges = chart.lines.map(({ word, value, format }, index): Span => {
     const known = latest === undefined ? undefined : value(latest)
     const text = ` ${[word, known === undefined ? '–' : format(known)].filter(Boolean).join(' ')} `

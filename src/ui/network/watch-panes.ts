@@ -13,7 +13,6 @@ import {
   type Span,
   type Style,
   styleOf,
-  type Theme,
 } from '../compositor/scene.ts'
 import {
   centredOn,
@@ -27,7 +26,7 @@ import {
 } from '../rows/rows-pane.ts'
 import { orderText, type TableView } from '../rows/table-view.ts'
 import { PROCESSES, processColumns, processTable, shownProcesses } from './process-table.ts'
-import { allHosts, chartCount, chartPlaces, type HostChartContext, hostCharts } from './watch-charts.ts'
+import { allHosts, chartCount, chartPlaces, type HostChartContext, hostCharts, isOld } from './watch-charts.ts'
 import { HOSTS, hostColumns, NAME, shownHosts } from './watch-columns.ts'
 import { watchTable } from './watch-table.ts'
 import { lastOf, NO_SAMPLES, swapPart, type WatchView } from './watch-view.ts'
@@ -112,8 +111,7 @@ function hostPanes(host: WatchedHost, view: WatchView, context: WatchContext): r
   const { rect, processes } = context
   if (processes === undefined || host.isOwn === true) {
     const most = Math.max(3, rect.height - 16)
-    const infoWith = (gpuRows: number) =>
-      infoRows(host, lastOf(host), { columns: rect.width - 2, gpuRows }, context.theme)
+    const infoWith = (gpuRows: number) => infoRows(host, lastOf(host), { columns: rect.width - 2, gpuRows }, context)
     const info = infoWith(Math.max(1, most - 1 - infoWith(1).length))
     const [charts, below] = splitRows(rect, rect.height - Math.min(info.length + 3, most))
     return [...pageCharts(host, charts, 2, context), infoPane(host, info, below, context)]
@@ -136,9 +134,6 @@ function infoPane(host: WatchedHost, rows: readonly Row[], rect: Rect, { theme, 
   return rowsPane({ id: HOSTS, title, document: documentOf(rows), badges, rect, theme, hasKeys: true })
 }
 
-/** A report is due every two seconds, with GPUs every three. */
-const OLD_MS = 10_000
-
 function processPane(host: WatchedHost, watched: WatchedProcesses, view: WatchView, context: WatchContext): PaneView {
   const { rect, theme, badge, tables, nowMs, select } = context
   const { last, trouble } = watched
@@ -147,7 +142,7 @@ function processPane(host: WatchedHost, watched: WatchedProcesses, view: WatchVi
   const isLow = rect.height < 20
   // GPUs leave room for processes.
   const room = { columns: rect.width - 2, gpuRows: isLow ? 2 : Math.floor((rect.height - 2) / 2), isLow }
-  const info = infoRows(host, sample, room, theme)
+  const info = infoRows(host, sample, room, context)
   const say = (text: string, style: Style): Row => [{ text, style }]
   const failed = trouble === undefined ? [] : [say(`processes: ${trouble}`, styleOf(theme.danger))]
   if (last === undefined) {
@@ -159,11 +154,10 @@ function processPane(host: WatchedHost, watched: WatchedProcesses, view: WatchVi
   const table = { view: tables.processes, pid: view.pid, columns: rect.width - 2, theme, head }
   const document = processTable(last, rows, table)
   const selected = rows.findIndex(({ pid }) => pid === view.pid)
-  const age = nowMs - last.atMs
   const count = `${last.isCut ? 'first ' : ''}${last.processes.length} processes`
   return rowsPane({
     ...own,
-    title: [host.host, count, ...(age > OLD_MS ? [`${ageText(age)} old`] : [])].join(' · '),
+    title: [host.host, count, ...(isOld(last, nowMs) ? [`${ageText(nowMs - last.atMs)} old`] : [])].join(' · '),
     document,
     table: {
       view: tables.processes,
@@ -186,10 +180,14 @@ function infoRows(
   { trouble }: WatchedHost,
   sample: Sample | undefined,
   { columns, gpuRows, isLow }: InfoRoom,
-  theme: Theme,
+  { theme, nowMs }: WatchContext,
 ): readonly Row[] {
+  const isPast = sample !== undefined && isOld(sample, nowMs)
   const row = (...parts: Line): Row => [
-    { text: parts.filter((part) => part !== undefined).join(BETWEEN), style: styleOf(theme.text) },
+    {
+      text: parts.filter((part) => part !== undefined).join(BETWEEN),
+      style: isPast ? mutedStyle(theme) : styleOf(theme.text),
+    },
   ]
   const failure: Row[] = trouble === undefined ? [] : [[{ text: trouble, style: styleOf(theme.danger) }]]
   if (sample === undefined) return [...failure, [{ text: NO_SAMPLES, style: mutedStyle(theme) }]]
@@ -201,6 +199,7 @@ function infoRows(
   const own = [
     ...failure,
     row(
+      isPast ? `${ageText(nowMs - sample.atMs)} ago` : undefined,
       `CPU ${percentOf(sample.cpu)} of ${cores} cores`,
       load === undefined ? undefined : `load ${load.toFixed(2)}`,
       `memory ${formatBytes(sample.memoryUsedBytes)} of ${formatBytes(sample.memoryBytes)}`,

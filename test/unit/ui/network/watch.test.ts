@@ -271,6 +271,18 @@ describe('the page of a host with many GPUs', () => {
     expect(lines[1]).toMatch(new RegExp(` · … ${64 - shown} more$`))
   })
 
+  it('says how old the numbers of a host are that is silent, and titles no chart with them', () => {
+    const silent = { ...host('m1'), trouble: 'no data for 30 s' }
+    const view = { ...FIRST_VIEW, selected: 'm1', isDetailed: true }
+    const at = (nowMs: number) => watchPanes([silent], view, { ...look(80, 22), nowMs })
+    const badgesOf = (panes: readonly PaneView[]) =>
+      panes.slice(0, 2).map(({ badges }) => badges.map(({ text }) => text.trim()).join(' '))
+    expect(textOf(at(200_000).at(-1) as PaneView)[1]?.trimEnd()).toMatch(/^CPU 83% of 8 cores/)
+    expect(badgesOf(at(200_000))).toEqual(['83 %', '25 %'])
+    expect(textOf(at(229_000).at(-1) as PaneView)[1]?.trimEnd()).toMatch(/^30 s ago · CPU 83% of 8 cores/)
+    expect(badgesOf(at(229_000))).toEqual(['–', '–'])
+  })
+
   it('also where the processes are not known, as in a recording', () => {
     const gpus = Array.from({ length: 8 }, (_, id) => ({ ...gpu, id: String(id) }))
     const view = { ...FIRST_VIEW, selected: 'm1', isDetailed: true }
