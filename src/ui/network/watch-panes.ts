@@ -6,14 +6,7 @@ import { ageText } from '../../base/time-text.ts'
 import type { WatchedProcesses } from '../../ops/net/watch/processes.ts'
 import { isRealCard, type Sample } from '../../ops/net/watch/sample.ts'
 import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
-import {
-  mutedStyle,
-  type PaneView,
-  type Rect,
-  type Span,
-  type Style,
-  styleOf,
-} from '../compositor/scene.ts'
+import { mutedStyle, type PaneView, type Rect, type Span, type Style, styleOf } from '../compositor/scene.ts'
 import {
   centredOn,
   documentOf,
