@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { signalGroup } from '../../../src/base/processes.ts'
 import { buildRemoteCommand, END, GO } from '../../../src/ssh/exec/remote-command.ts'
 import { anyCharacter } from '../../support/any-character.ts'
 import { writeProgram } from '../../support/program.ts'
@@ -124,7 +125,11 @@ describe('the remote command line', () => {
     const ended = once(child, 'exit')
     child.stdin.write(`${WORD}\nhalf of it`)
     await waitUntil(() => globSync('muster.*/all', { cwd: temporary }).length > 0, 'its directory')
-    process.kill(-(child.pid ?? Number.NaN), signal)
+    // A shell that is just about to become another program may lose it.
+    await waitUntil(() => {
+      signalGroup(child.pid, signal)
+      return child.exitCode !== null || child.signalCode !== null
+    }, 'it to end')
     await ended
     child.stdin.destroy()
     expect([existsSync(beside), readdirSync(temporary)]).toEqual([true, []])
