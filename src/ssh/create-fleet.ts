@@ -463,12 +463,10 @@ class LentChannels {
 function noConnection(state: SessionState): ConnectFailure {
   if (state.kind === 'failed') return state.failure
   const reason =
-    state.kind === 'waiting' || state.kind === 'lost'
+    'reason' in state && state.reason !== undefined
       ? `no connection: ${printable(state.reason)}`
       : state.kind === 'closed' || state.kind === 'idle'
         ? 'it is not connected'
-        : isAttempting(state) && state.attempt > 1
-          ? 'it is being connected again'
-          : 'it is still being connected'
+        : 'it is still being connected'
   return { kind: 'unreachable', phase: 'shell', reason }
 }

@@ -1,20 +1,29 @@
 /** The session's transition function, pure and total. An event that means nothing in a state returns the same state object. */
+import { defined } from '../base/defined.ts'
 import type { ConnectFailure, ConnectPhase } from './transport.ts'
+
+/** Why there is no connection, of an attempt that is not the first one. */
+type After = { readonly reason?: string }
 
 export type SessionState =
   | { readonly kind: 'idle' }
-  | {
+  | ({
       readonly kind: 'connecting'
       readonly attempt: number
       readonly phase: ConnectPhase
       readonly sinceMs: number
       /** What a jump host said last during its login; printable. */
       readonly says?: string
-    }
+    } & After)
   /** The server's key waits for a verdict (maybe the user's). */
-  | { readonly kind: 'verifying'; readonly attempt: number; readonly sinceMs: number }
+  | ({ readonly kind: 'verifying'; readonly attempt: number; readonly sinceMs: number } & After)
   /** `says`: what the server said last; printable. */
-  | { readonly kind: 'authenticating'; readonly attempt: number; readonly sinceMs: number; readonly says?: string }
+  | ({
+      readonly kind: 'authenticating'
+      readonly attempt: number
+      readonly sinceMs: number
+      readonly says?: string
+    } & After)
   /** `attempt`: the one that succeeded, so that a host that keeps breaking is not tried ever faster. */
   | { readonly kind: 'ready'; readonly attempt: number; readonly sinceMs: number }
   /** `attempt`: the number that the next one will have. */
@@ -81,7 +90,7 @@ export function transition(state: SessionState, event: SessionEvent): SessionSta
         reason: state.reason,
       }
     case 'due':
-      return state.kind === 'waiting' ? connecting(state.attempt, event.nowMs) : state
+      return state.kind === 'waiting' ? connecting(state.attempt, event.nowMs, state.reason) : state
     case 'close':
       return state.kind === 'closed' ? state : { kind: 'closed' }
   }
@@ -98,25 +107,24 @@ function isUnderWay(state: SessionState): boolean {
   return isAttempting(state) || state.kind === 'ready'
 }
 
-function connecting(attempt: number, nowMs: number): SessionState {
-  return { kind: 'connecting', attempt, phase: 'name', sinceMs: nowMs }
+function connecting(attempt: number, nowMs: number, reason?: string): SessionState {
+  return { kind: 'connecting', attempt, phase: 'name', sinceMs: nowMs, ...defined({ reason }) }
 }
 
 function inPhase(state: Attempting, phase: ConnectPhase, nowMs: number): SessionState {
-  const { attempt } = state
+  const { attempt, reason } = state
+  const own = { attempt, sinceMs: nowMs, ...defined({ reason }) }
   switch (phase) {
     case 'host-key':
-      return state.kind === 'verifying' ? state : { kind: 'verifying', attempt, sinceMs: nowMs }
+      return state.kind === 'verifying' ? state : { kind: 'verifying', ...own }
     case 'authentication':
     case 'shell':
-      return state.kind === 'authenticating' ? state : { kind: 'authenticating', attempt, sinceMs: nowMs }
+      return state.kind === 'authenticating' ? state : { kind: 'authenticating', ...own }
     case 'name':
     case 'tcp':
     case 'proxy':
     case 'banner':
-      return state.kind === 'connecting' && state.phase === phase
-        ? state
-        : { kind: 'connecting', attempt, phase, sinceMs: nowMs }
+      return state.kind === 'connecting' && state.phase === phase ? state : { kind: 'connecting', phase, ...own }
   }
 }
 

@@ -409,9 +409,8 @@ describe('a plan for up while there are jobs', () => {
 
   it('asks the controller until now, where another one is declared', () => {
     const moved = wantedOf({ cluster: { controller: 'n1', nodes: ['n2'], nodeIps: {} }, login: 'n1' })
-    const states = Object.fromEntries(['n1', 'n2'].map((host) => [host, good(wantedOf(), host)]))
-    const view = answers({ jobs })
-    const facts = factsOf({ ...states, n2: { ...good(wantedOf(), 'n2'), cluster: view } })
+    const moving = { ...good(wantedOf(), 'n2'), cluster: answers({ jobs }) }
+    const facts = factsOf({ n1: bare('n1'), n2: moving })
     // n1 does not start a second cluster.
     expect(told(planSlurm('up', moved, facts))).toEqual([
       'host@n1: ! it waits with the other hosts until no job would be lost',
