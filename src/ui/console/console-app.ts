@@ -517,8 +517,10 @@ export class ConsoleApp implements PageContext, Disposable {
   ): void {
     if (this.#isOnPage(batches.flatMap(({ hosts }) => hosts))) return
     for (const { hosts } of batches) this.#expectEcho(hosts)
-    this.reportWritten([...this.#write(batches), { sent: [], skipped }])
-    if (skipped.length > 0) this.#lateShells.noteMissed(skipped.map(({ host }) => host))
+    const reports = this.#write(batches)
+    this.reportWritten([...reports, { sent: [], skipped }])
+    // What no host has got, none has missed.
+    if (reports.some(({ sent }) => sent.length > 0)) this.#lateShells.noteMissed(skipped.map(({ host }) => host))
   }
 
   /** Hosts get nothing while a tab covers the shells, not even the rest of what was started before. */

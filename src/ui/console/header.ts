@@ -174,6 +174,9 @@ function differencePart({ equalGroups, isFolded }: ConsoleState, theme: Theme, i
   return { text: ` ${how}${who} `, colour: theme.warning }
 }
 
+const untilText = ({ lostInput }: ConsoleState): string =>
+  lostInput === undefined ? '' : `until ${lostInput === 'program' ? 'Ctrl-C' : 'Enter'} `
+
 function receiverText(state: ConsoleState, page: PageInfo) {
   const receivers = receiverList(state)
   if (receivers.length === 0) return { start: ' TYPING INTO NO HOST ', names: '', end: '' }
@@ -181,7 +184,7 @@ function receiverText(state: ConsoleState, page: PageInfo) {
   if (live.length === 0)
     return lateReceivers(state).length > 0
       ? {
-          start: ` TYPING INTO NO HOST until ${state.lostInput === 'program' ? 'Ctrl-C' : 'Enter'} `,
+          start: ` TYPING INTO NO HOST ${untilText(state)}`,
           names: '',
           end: '',
         }

@@ -54,6 +54,8 @@ export class LateShells {
   readonly #openMs = new Map<string, readonly number[]>()
   /** Hosts whose connection was lost before they showed anything of so many last lines. */
   readonly #lostLines = new Map<string, number>()
+  /** Late hosts that are without a line that others have run: only the user lets them in. */
+  readonly #missed = new Set<string>()
   /** How often a shell of the host has ended or begun to open. */
   readonly #changes = new Map<string, number>()
   /** Something was typed after the last key that ends a line. */
@@ -85,8 +87,10 @@ export class LateShells {
       this.#gotLines.delete(host)
       this.#openMs.delete(host)
     }
-    if (kind !== 'open' || this.#typedMs.has(host) || !this.#mustWait(host)) return
-    this.#setLate((name) => name === host, true)
+    if (kind === 'open' && !this.#typedMs.has(host) && this.#mustWait(host)) {
+      if (this.#others().some((name) => this.#gotLines.has(name))) this.#missed.add(host)
+      this.#setLate((name) => name === host, true)
+    }
     this.check()
   }
 
@@ -106,6 +110,9 @@ export class LateShells {
     for (const host of hosts) this.#typedMs.set(host, nowMs)
     const hasLine = bytes.length > 1 || this.#isLineOpen
     const lines = hasLine ? bytes.filter((byte) => ENTERS.some((key) => key === byte)).length : 0
+    if (lines > 0 && hosts.length > 0)
+      for (const { host, isLate } of this.#options.state().hosts.values())
+        if (isLate && !hosts.includes(host)) this.#missed.add(host)
     for (const host of lines > 0 ? hosts : []) {
       this.#gotLines.add(host)
       this.#openMs.set(host, [...this.#openLines(host), ...Array<number>(lines).fill(nowMs)].slice(-MOST_OPEN_LINES))
@@ -125,6 +132,8 @@ export class LateShells {
 
   /** These did not get what others got, though they have shells. */
   noteMissed(hosts: readonly string[]): void {
+    if (hosts.length === 0) return
+    for (const host of hosts) this.#missed.add(host)
     this.#setLate((host) => hosts.includes(host), true, true)
     this.check()
   }
@@ -142,10 +151,9 @@ export class LateShells {
     const late = [...this.#options.state().hosts.values()].filter(({ isLate }) => isLate)
     if (this.#isLineOpen || late.length === 0) return
     const others = this.#others()
-    const haveMoved = others.some((name) => this.#gotLines.has(name))
     const isReady = (host: string): boolean =>
-      others.length === 0 ||
-      (!haveMoved && this.#options.isInStep(host, others, (name) => this.#typedMs.get(name) ?? 0))
+      !this.#missed.has(host) &&
+      (others.length === 0 || this.#options.isInStep(host, others, (name) => this.#typedMs.get(name) ?? 0))
     const ready = new Set(late.flatMap(({ host }) => (isReady(host) ? host : [])))
     if (ready.size > 0) this.#setLate((host) => ready.has(host), false)
   }
@@ -176,6 +184,7 @@ export class LateShells {
 
   #setLate(isMeant: (host: string) => boolean, isLate: boolean, hasMissed = false): void {
     const { state, update } = this.#options
+    if (!isLate) for (const host of state().hosts.keys()) if (isMeant(host)) this.#missed.delete(host)
     update({
       hosts: state().hosts.map((known) =>
         known.isLate !== isLate && isMeant(known.host) ? { ...known, isLate, hasMissed } : known,

@@ -204,9 +204,9 @@ export const getsKeysBeside = ({ hosts, receivers }: ConsoleState, host?: string
     return name !== host && known !== undefined && isLive(known) && !known.isLate
   })
 
-/** Its new shell gets no keys for now. */
-export const isHeld = (state: ConsoleState, { isLate }: Pick<HostState, 'isLate'>): boolean =>
-  isLate && (state.lostInput !== undefined || getsKeysBeside(state))
+/** Its new shell gets no keys for now: it would not be the only receiver, whether the others are connected or not. */
+export const isHeld = ({ lostInput, receivers }: ConsoleState, { isLate }: Pick<HostState, 'isLate'>): boolean =>
+  isLate && (lostInput !== undefined || receivers.size > 1)
 
 /** A host that is being connected again stays in trouble until it is up. */
 export function isTrouble({ session, shell }: HostState): boolean {
