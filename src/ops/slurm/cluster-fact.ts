@@ -46,6 +46,9 @@ export type SlurmView =
   | { readonly kind: 'silent'; readonly because: string }
   | { readonly kind: 'unasked' }
 
+/** Variables of the login must not change the form of answers. */
+export const UNSET_VARIABLES = String.raw`unset $(env | sed -n 's/^\(SINFO_[A-Z_]*\|SQUEUE_[A-Z_]*\|SLURM_[A-Z_]*\)=.*/\1/p')`
+
 /** Widths of columns; what is longer is cut. */
 const WIDTHS = { NodeHost: 64, StateLong: 24, CPUs: 10, Gres: 100, Reason: 200 } as const
 const MOST_NODES = 5000
@@ -75,7 +78,7 @@ case $c in '' | ${shellQuote(controller ?? '')}) echo unasked; return;; esac
   limited squeue -h -a -t PD -o 'excludes %A %x' | grep -v ' $' | head -n ${MOST_EXCLUDING} | cut -c 1-1000
 `
   return {
-    script: `${isController || controller === undefined ? '' : guard}${path}unset $(env | sed -n 's/^\\(SINFO_[A-Z_]*\\|SQUEUE_[A-Z_]*\\|SLURM_[A-Z_]*\\)=.*/\\1/p')
+    script: `${isController || controller === undefined ? '' : guard}${path}${UNSET_VARIABLES}
 said=$(limited sinfo -h -N -a -O '${columnFormat(WIDTHS)}' 2>&1); status=$?
 echo "sinfo $status"
 printf '%s\\n' "$said" | head -n ${MOST_NODES} | sed 's/ *$//' | cut -c 1-400

@@ -47,6 +47,12 @@ export function findingsOfLostJobs(
     if (isMoved) return lostIn(host, view, () => `${controller}, the new controller, does not know what ${before} runs`)
     return isController ? lostIn(host, view, (job) => whyLost(wanted, view, job)) : []
   }
+  const steps = (knownValue(own?.daemons)?.processes ?? []).filter(({ daemon }) => daemon === 'slurmstepd')
+  if (steps.length > 0 && !hasState(wanted, facts)) {
+    const cause = `${counted(steps.length, 'step')} of jobs would be killed: ${controller} has no state of them any more`
+    const hint = 'Wait until the jobs have ended, or end them: muster down slurm.'
+    return [{ host, gravity: 'blocker', id: LOST_JOBS, cause, hint }]
+  }
   if (text === undefined) return []
   const gone = isController ? nodesIn(text).filter((name) => hostOf(wanted, name)?.isNode !== true) : []
   if (gone.length > 0) {
@@ -55,12 +61,15 @@ export function findingsOfLostJobs(
     const fix = onHost(`sudo rm ${FILES.slurm}`)
     return [{ host, gravity: 'blocker', id: LOST_JOBS, cause, hint, fix }]
   }
-  const steps = (knownValue(own?.daemons)?.processes ?? []).filter(({ daemon }) => daemon === 'slurmstepd')
   if (steps.length === 0 || groundIn(text, host) === groundIn(slurmConf(wanted), host)) return []
   const cause = `${counted(steps.length, 'step')} of jobs may be lost: slurmctld does not answer`
   const hint = `Start slurmctld on ${before ?? controller} first, or wait until the jobs have ended.`
   return [{ host, gravity: 'blocker', id: LOST_JOBS, cause, hint }]
 }
+
+/** What slurmctld knows of jobs is on its host. */
+export const hasState = ({ spec }: SlurmWanted, facts: FactsOfSlurmHosts): boolean =>
+  knownValue(facts.get(spec.cluster?.controller ?? '')?.facts.machine)?.hasPlace !== false
 
 type Whole = Extract<SlurmView, { kind: 'answers' }>
 type Ground = Pick<LiveJob, 'isWaiting' | 'partitions' | 'nodes' | 'gres'>

@@ -53,7 +53,7 @@ import {
   type SlurmFacts,
 } from './facts.ts'
 import { findingsBeforeStart, findingsOfDeclaration, isResumable, recordedKey } from './findings.ts'
-import { findingsOfLostJobs, LOST_JOBS } from './lost-jobs.ts'
+import { findingsOfLostJobs, hasState, LOST_JOBS } from './lost-jobs.ts'
 import {
   cgroupConf,
   FILES,
@@ -317,7 +317,8 @@ function lostJobs(wanted: SlurmWanted, own: SlurmHost, facts: FactsOfSlurmHosts)
   const known = facts.get(own.host)?.facts
   if (known === undefined) return []
   const isRestarted = own.isController && staleness(known, 'slurmctld') !== undefined
-  return isRestarted || isReconfigured(wanted, own, known) ? findingsOfLostJobs(wanted, own, facts) : []
+  const isAffected = isRestarted || isReconfigured(wanted, own, known) || !hasState(wanted, facts)
+  return isAffected ? findingsOfLostJobs(wanted, own, facts) : []
 }
 
 const isReconfigured = (wanted: SlurmWanted, own: SlurmHost, known: FactsOfSlurmHost): boolean =>

@@ -246,6 +246,20 @@ setpriv --reuid=munge --regid=munge --clear-groups munged; munge -n > /dev/null;
       'slurm: { controller: n2, nodes: "n[1-2]" }\n',
       '2 jobs would be lost: n2, the new controller, does not know what c1 runs',
     )
+    // Nobody declares the cluster any more, and it still runs jobs.
+    declare('')
+    const { stdout: left } = await muster('left', '--area', 'slurm', 'all')
+    expect(left).toContain('its slurmctld has 2 jobs: ')
+    expect(left).not.toMatch(/^c1 .* left$/m)
+    // A slurmctld without its state would kill them.
+    await kill('c1', 'slurmctld', 'SIGTERM')
+    await bare.exec('c1', 'mv /var/lib/muster-slurm /var/lib/away')
+    await refused(
+      'slurm: { controller: c1, nodes: "n[1-2]" }\n',
+      '1 step of jobs would be killed: c1 has no state of them',
+    )
+    await bare.exec('c1', 'mv /var/lib/away /var/lib/muster-slurm && slurmctld')
+    await waitUntil(async () => (await stateOf(job)) === 'RUNNING', 'slurmctld to know the job again', 60_000)
     declare('slurm: { controller: c1, nodes: "n[1-2]", shards_per_gpu: 4 }\n')
     expect((await up()).stdout).toContain('restart slurmctld (jobs go on)')
     expect([await stateOf(job), await stateOf(waiting)]).toEqual(['RUNNING', 'PENDING'])

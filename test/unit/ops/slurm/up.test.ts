@@ -419,6 +419,17 @@ describe('a plan for up while there are jobs', () => {
     expect(slurmFacts(moved, 'n2').cluster.script).toContain('echo unasked')
   })
 
+  it('starts no slurmctld without state while jobs run, which it would kill', () => {
+    const daemons = { ...good(wantedOf(), 'n1').daemons, processes: [process('slurmd'), process('slurmstepd')] }
+    const machine = bare('c1').machine
+    const lost = all({ c1: { machine, cluster: { kind: 'silent', because: 'x' } }, n1: { daemons } })
+    expect(told(planSlurm('up', wantedOf(), lost))).toEqual([
+      'host@c1: ! it waits with the other hosts until no job would be lost',
+      'host@n1: ! 1 step of jobs would be killed: c1 has no state of them any more',
+      'host@n2: ! it waits with the other hosts until no job would be lost',
+    ])
+  })
+
   it('stops slurmctld on a host that is no longer the controller, once no job is lost', () => {
     const moved = wantedOf({ cluster: { controller: 'n1', nodes: ['n1', 'n2'], nodeIps: {} }, login: 'c1' })
     const states = Object.fromEntries(['c1', 'n1', 'n2'].map((host) => [host, good(wantedOf(), host)]))
