@@ -40,8 +40,9 @@ export function jobsAtStake(
 export function sentencesAbout(
   { operations }: Plan,
   areas: readonly Pick<Area, 'name' | 'isUsedByJobs'>[],
-  active: readonly Job[],
+  jobs: readonly Job[],
 ): readonly string[] {
+  const active = jobs.filter((job) => !isElsewhere(job, operations))
   const changed = operations.filter(({ verdict }) => verdict.kind === 'steps')
   const used = new Set(areas.flatMap(({ name, isUsedByJobs }) => (isUsedByJobs ? [name] : [])))
   const losses = Map.groupBy(
@@ -88,6 +89,15 @@ export function sentencesAbout(
     sentences.push(`to take them out of the queue afterwards: muster job cancel --forget ${idsText(orphans)}`)
   const rest = sentences.length - MOST_NAMED
   return rest > 0 ? [...sentences.slice(0, MOST_NAMED), 'more jobs run there: muster job list'] : sentences
+}
+
+/** Its engine got it in a cluster with another head than that of the plan. */
+function isElsewhere({ spec: { engine }, state }: Job, operations: Plan['operations']): boolean {
+  if (engine === undefined || !isActive(state)) return false
+  const heads = operations.flatMap(({ id, host }) => (id === operationId(engine, 'head', host) ? [host] : []))
+  // As Ray says where it is: the host of its head, then its address.
+  const isThere = (address?: string) => address === undefined || heads.some((host) => address.startsWith(`${host} (`))
+  return heads.length > 0 && !state.places.some(({ address }) => isThere(address))
 }
 
 /** `1-3,7` */

@@ -40,6 +40,22 @@ describe('jobs of the queue that down affects', () => {
     ])
   })
 
+  it('are not those that Ray got in a cluster with another head', () => {
+    const at = (id: number, address: string) => {
+      const one = job(id, 'running', ['@ray'], 'ray')
+      return { ...one, state: { ...one.state, places: [{ host: '@ray', devices: [], address }] } } as Job
+    }
+    const active = [at(6, 'm1 (10.0.0.1:6379)'), at(7, 'm10 (10.0.0.10:6379)')]
+    const operations = [operation('ray/worker@m8'), operation('ray/head@m10')]
+    expect(sentencesAbout({ direction: 'down', operations }, AREAS, active)).toEqual([
+      'job 7 (job-7) runs on Ray, and ends with it',
+      'to take them out of the queue afterwards: muster job cancel --forget 7',
+    ])
+    expect(sentencesAbout({ direction: 'down', operations: operations.slice(0, 1) }, AREAS, active)).toEqual([
+      'jobs 6-7 run on Ray, and may run on m8',
+    ])
+  })
+
   it('are those on Slurm when its controller is stopped', () => {
     const active = [job(5, 'running', ['@slurm'], 'slurm')]
     const of = (...ids: readonly string[]) =>
