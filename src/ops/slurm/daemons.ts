@@ -135,15 +135,33 @@ install -d -m 755 ${PLACE} ${PLACE}/spool && install -d -o slurm -g slurm -m 755
 const START_MS = 120_000
 export const STOP_MS = 180_000
 
+/** What a slurmctld that restarts does not lose: jobs in this partition, on these nodes or waiting for them. */
+export type Kept = { readonly partition: string; readonly nodes: readonly string[] }
+
+/** Ends the script if the running slurmctld has other jobs: they came after the plan, which would have named them. */
+export const refuseLoss = ({
+  partition,
+  nodes,
+}: Kept): string => `lost=$(timeout 10 squeue -h -a -t PD,CF,R,S -o '%A|%P|%N|%n' 2> /dev/null | while IFS='|' read -r id part on wanted; do
+  [ "$part" = ${shellQuote(partition)} ] || { echo "$id"; continue; }
+  for list in $on $wanted; do
+    for name in $(timeout 10 scontrol show hostnames "$list" 2> /dev/null); do
+      case ${shellQuote(` ${nodes.join(' ')} `)} in *" $name "*) ;; *) echo "$id"; break 2;; esac
+    done
+  done
+done | head -n 20 | tr '\\n' ' ')
+[ -z "$lost" ] || fail "jobs that came after the plan would be lost: $lost- run muster up slurm again to see why"
+`
+
 /** Then waits for the nodes that run already: slurmctld asks them every third of SlurmdTimeout. */
-export function startController(path: string, nodes: readonly string[]): Action {
+export function startController(path: string, nodes: readonly string[], kept?: Kept): Action {
   const wait =
     nodes.length === 0
       ? ''
       : `\nare_heard() { ! timeout 10 sinfo -h -n ${shellQuote(nodes.join())} -o %T 2> /dev/null | grep -q '^unk'; }\nawait 150 are_heard || :`
   return {
     script: `${path}${TOOLS}is_up() { timeout 5 scontrol ping 2> /dev/null | grep -q 'is UP'; }
-stop_daemon slurmctld ${DAEMONS.slurmctld.unit}
+${kept === undefined ? '' : refuseLoss(kept)}stop_daemon slurmctld ${DAEMONS.slurmctld.unit}
 start_daemon slurmctld ${DAEMONS.slurmctld.unit} && await_daemon slurmctld is_up ||
   { explain ${DAEMONS.slurmctld.log}; fail 'slurmctld does not answer'; }${wait}`,
     asRoot: true,

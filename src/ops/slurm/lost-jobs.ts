@@ -9,6 +9,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import { knownValue } from '../kernel/fact.ts'
 import { type Finding, onHost } from '../kernel/finding.ts'
 import type { LiveJob, SlurmView } from './cluster-fact.ts'
+import type { Kept } from './daemons.ts'
 import type { FactsOfSlurmHosts } from './facts.ts'
 import {
   controllerIn,
@@ -66,6 +67,15 @@ export function findingsOfLostJobs(
   const hint = `Start slurmctld on ${before ?? controller} first, or wait until the jobs have ended.`
   return [{ host, gravity: 'blocker', id: LOST_JOBS, cause, hint }]
 }
+
+/** Undefined: slurmctld does not answer. */
+export const keptJobs = (
+  { spec: { partition = DEFAULT_PARTITION }, hosts }: SlurmWanted,
+  view: SlurmView | undefined,
+): Kept | undefined =>
+  view?.kind === 'answers'
+    ? { partition, nodes: hosts.flatMap(({ host, isNode }) => (isNode ? [host] : [])) }
+    : undefined
 
 /** What slurmctld knows of jobs is on its host. */
 export const hasState = ({ spec }: SlurmWanted, facts: FactsOfSlurmHosts): boolean =>

@@ -53,7 +53,7 @@ import {
   type SlurmFacts,
 } from './facts.ts'
 import { findingsBeforeStart, findingsOfDeclaration, isResumable, recordedKey } from './findings.ts'
-import { findingsOfLostJobs, hasState, LOST_JOBS } from './lost-jobs.ts'
+import { findingsOfLostJobs, hasState, keptJobs, LOST_JOBS } from './lost-jobs.ts'
 import {
   cgroupConf,
   FILES,
@@ -344,7 +344,10 @@ function planDaemon(
     id: 'start',
     title: isRunning ? `restart ${daemon} (jobs go on)` : `start ${daemon}`,
     changes: [`${isRunning ? '~' : '+'} ${daemon}`, ...bootChange(known, daemon)],
-    run: daemon === 'slurmd' ? startNode(path, host) : startController(path, staying),
+    run:
+      daemon === 'slurmd'
+        ? startNode(path, host)
+        : startController(path, staying, keptJobs(wanted, knownValue(known.cluster))),
   }
   const isNew = !isRunning && textOf(knownValue(known.slurm)) === undefined
   return { ...steps(isNew ? 'missing' : 'differs', [step]), ...(isNew ? {} : { because: why }) }
