@@ -7,7 +7,7 @@ import { EACH_STAT, READ_STAT } from '../../base/proc-stat.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { MADE_BY_MUSTER } from '../kernel/files.ts'
 import type { Action } from '../kernel/operation.ts'
-import { FILES, LOGS, PLACE } from './wanted.ts'
+import { FILES, LOGS, PLACE, STARTED } from './wanted.ts'
 
 export type Daemon = 'munged' | 'slurmctld' | 'slurmd'
 
@@ -163,7 +163,8 @@ export function startController(path: string, nodes: readonly string[], kept?: K
     script: `${path}${TOOLS}is_up() { timeout 5 scontrol ping 2> /dev/null | grep -q 'is UP'; }
 ${kept === undefined ? '' : refuseLoss(kept)}stop_daemon slurmctld ${DAEMONS.slurmctld.unit}
 start_daemon slurmctld ${DAEMONS.slurmctld.unit} && await_daemon slurmctld is_up ||
-  { explain ${DAEMONS.slurmctld.log}; fail 'slurmctld does not answer'; }${wait}`,
+  { explain ${DAEMONS.slurmctld.log}; fail 'slurmctld does not answer'; }${wait}
+install -m 644 ${FILES.slurm} ${STARTED}`,
     asRoot: true,
     timeoutMs: START_MS,
   }

@@ -5,7 +5,7 @@ import { type FileState, fileFact } from '../kernel/files.ts'
 import { type PackageNames, type Packages, packagesFact } from '../kernel/packages.ts'
 import { clusterFact, type SlurmView } from './cluster-fact.ts'
 import { DAEMON_LIST, DAEMONS, type Daemon, HAS_SYSTEMD, KEY_FILE, RECORD } from './daemons.ts'
-import { FILES, hostOf, PLACE, type SlurmHost, type SlurmWanted } from './wanted.ts'
+import { FILES, hostOf, PLACE, type SlurmHost, type SlurmWanted, STARTED } from './wanted.ts'
 
 export const AREA = 'slurm'
 
@@ -58,6 +58,7 @@ export type SlurmFacts = {
   readonly daemons: Daemons
   readonly machine: Machine
   readonly clock: number
+  readonly started: FileState
   /**
    * Of the controller, or of the login host of a cluster that is somebody else's; of another host only if its slurm.conf names
    * another controller.
@@ -188,6 +189,7 @@ export function slurmFacts(wanted: SlurmWanted, host: string): FactSet<SlurmFact
     programs: programsFact(own, path),
     key: keyFact,
     clock: clockFact,
+    started: fileFact(STARTED),
     cluster,
   }
 }

@@ -10,7 +10,7 @@ import { knownValue } from '../kernel/fact.ts'
 import { type Finding, onHost } from '../kernel/finding.ts'
 import type { LiveJob, SlurmView } from './cluster-fact.ts'
 import type { Kept } from './daemons.ts'
-import type { FactsOfSlurmHosts } from './facts.ts'
+import type { FactsOfSlurmHost, FactsOfSlurmHosts } from './facts.ts'
 import {
   controllerIn,
   DEFAULT_PARTITION,
@@ -19,8 +19,10 @@ import {
   groundIn,
   hostOf,
   nodesIn,
+  partitionIn,
   type SlurmHost,
   type SlurmWanted,
+  STARTED,
   slurmConf,
 } from './wanted.ts'
 
@@ -38,8 +40,7 @@ export function findingsOfLostJobs(
   facts: FactsOfSlurmHosts,
 ): readonly Finding[] {
   const own = facts.get(host)?.facts
-  const file = knownValue(own?.slurm)
-  const text = file?.kind === 'file' ? file.text : undefined
+  const text = textIn(own?.slurm)
   const controller = wanted.spec.cluster?.controller ?? ''
   const before = text === undefined ? undefined : controllerIn(text)
   const isMoved = before !== undefined && before !== controller
@@ -55,11 +56,12 @@ export function findingsOfLostJobs(
     return [{ host, gravity: 'blocker', id: LOST_JOBS, cause, hint }]
   }
   if (text === undefined) return []
-  const gone = isController ? nodesIn(text).filter((name) => hostOf(wanted, name)?.isNode !== true) : []
-  if (gone.length > 0) {
-    const cause = `cannot determine which jobs would be lost: slurmctld does not answer, and ${foldHostSet(gone)} ${gone.length === 1 ? 'leaves' : 'leave'} the cluster`
-    const hint = `Start slurmctld on ${host} first. If that cannot be and no job runs, remove the old configuration:`
-    const fix = onHost(`sudo rm ${FILES.slurm}`)
+  const why = isController ? whyUnclear(wanted, textIn(own?.started) ?? text) : undefined
+  if (why !== undefined) {
+    const cause = `cannot determine which jobs would be lost: slurmctld does not answer, and ${why}`
+    const hint =
+      'Undo that in hosts.yaml, run muster up slurm, and do it again once the jobs have ended. If no job runs:'
+    const fix = onHost(`sudo rm -f ${STARTED} ${FILES.slurm}`)
     return [{ host, gravity: 'blocker', id: LOST_JOBS, cause, hint, fix }]
   }
   if (steps.length === 0 || groundIn(text, host) === groundIn(slurmConf(wanted), host)) return []
@@ -80,6 +82,19 @@ export const keptJobs = (
 /** What slurmctld knows of jobs is on its host. */
 export const hasState = ({ spec }: SlurmWanted, facts: FactsOfSlurmHosts): boolean =>
   knownValue(facts.get(spec.cluster?.controller ?? '')?.facts.machine)?.hasPlace !== false
+
+/** What a slurm.conf has that the wanted one has not. */
+function whyUnclear(wanted: SlurmWanted, before: string): string | undefined {
+  const partition = partitionIn(before)
+  if (partition !== partitionIn(slurmConf(wanted))) return `the partition ${partition} goes`
+  const gone = nodesIn(before).filter((name) => hostOf(wanted, name)?.isNode !== true)
+  return gone.length === 0 ? undefined : `${foldHostSet(gone)} ${gone.length === 1 ? 'leaves' : 'leave'} the cluster`
+}
+
+function textIn(fact: FactsOfSlurmHost['slurm'] | undefined): string | undefined {
+  const file = knownValue(fact)
+  return file?.kind === 'file' ? file.text : undefined
+}
 
 type Whole = Extract<SlurmView, { kind: 'answers' }>
 type Ground = Pick<LiveJob, 'isWaiting' | 'partitions' | 'nodes' | 'gres'>

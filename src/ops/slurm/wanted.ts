@@ -34,6 +34,8 @@ export const FILES = {
   cgroup: '/etc/slurm/cgroup.conf',
 } as const
 export type FileName = keyof typeof FILES
+/** On the controller, the slurm.conf with which slurmctld last came up: until it does so again, that is what its jobs need. */
+export const STARTED = `${PLACE}/started.conf`
 
 /** The ports of slurmctld and slurmd. */
 export const PORTS = { slurmctld: 6817, slurmd: 6818 } as const
@@ -140,6 +142,8 @@ export function slurmConf({ spec, hosts }: SlurmWanted): string {
 export const CONTROLLER_OF = String.raw`sed -n 's/^SlurmctldHost=\([^(]*\).*/\1/p'`
 
 export const controllerIn = (text: string): string | undefined => /^SlurmctldHost=([^(\n]+)/m.exec(text)?.[1]
+
+export const partitionIn = (text: string): string | undefined => /^PartitionName=(\S+)/m.exec(text)?.[1]
 
 export const nodesIn = (text: string): readonly string[] =>
   [...text.matchAll(/^NodeName=([\w-]{1,63}) /gm)].map(([, name = '']) => name)

@@ -175,6 +175,7 @@ const bare = (host: string): SlurmFacts => ({
   daemons: { hasSystemd: false, enabled: [], processes: [], changedS: new Map() },
   machine: { hostName: host, cores: 8, memoryMib: 16_000, gpus: [0, 1], cgroup: 'tmpfs', hasPlace: false },
   clock: 1_700_000_000_000,
+  started: NONE,
   cluster: { kind: 'unasked' },
 })
 
@@ -447,14 +448,22 @@ describe('a plan for up while there are jobs', () => {
     const daemons = { ...good(wantedOf(), 'n1').daemons, processes: [process('slurmd'), process('slurmstepd')] }
     const down = all({ c1: { cluster: { kind: 'silent', because: 'x' } }, n1: { daemons } })
     expect(told(planSlurm('up', renamed, down))).toEqual([
-      'host@c1: ! it waits with the other hosts until no job would be lost',
+      'host@c1: ! cannot determine which jobs would be lost: slurmctld does not answer, and the partition main goes',
       'host@n1: ! 1 step of jobs may be lost: slurmctld does not answer',
-      'host@n2: ! it waits with the other hosts until no job would be lost',
+      'host@n2: ! c1, the controller, cannot be set up now',
     ])
     const without = wantedOf({ cluster: { controller: 'c1', nodes: ['n1'], nodeIps: {} } })
     expect(told(planSlurm('up', without, all({ c1: { cluster: { kind: 'silent', because: 'x' } } })))[0]).toBe(
       'host@c1: ! cannot determine which jobs would be lost: slurmctld does not answer, and n2 leaves the cluster',
     )
+    // The new slurm.conf is there, and slurmctld has not come up with it.
+    const cluster = { kind: 'silent', because: 'x' } as const
+    const daemons1 = { ...good(wantedOf(), 'c1').daemons, processes: [process('munged')] }
+    const written = (conf: string) =>
+      told(planSlurm('up', without, all({ c1: { cluster, daemons: daemons1, started: FILE(conf) } }, without)))
+    expect(written(slurmConf(wantedOf()))[0]).toContain('slurmctld does not answer, and n2 leaves the cluster')
+    expect(written(slurmConf(wantedOf({ partition: 'old' })))[0]).toContain('and the partition old goes')
+    expect(written(slurmConf(without))).toContain('controller@c1: start slurmctld')
   })
 })
 
