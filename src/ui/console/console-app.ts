@@ -464,11 +464,11 @@ export class ConsoleApp implements PageContext, Disposable {
     this.dialogs.open(make)
   }
 
-  /** Every host receives at once, new shells, too; where some of the receivers are new shells, these do first. */
+  /** Every host receives; where receivers are new shells that get no keys yet, these do first. Those that this selects are shown as such. */
   selectAll(): void {
-    const { hosts, receivers } = this.state
-    if (lateReceivers(this.state).length === 0 || receivers.size === hosts.size) this.change(allReceive)
-    this.#lateShells.letIn()
+    const late = lateReceivers(this.state)
+    this.#lateShells.letIn(late)
+    if (late.length === 0) this.change(allReceive)
   }
 
   showTab(tab: Tab): void {

@@ -20,7 +20,9 @@ export const lateReason = (
     ? 'text for a program that was lost; Ctrl-C begins a new line'
     : lostInput === 'line'
       ? 'a line, or its beginning, reached no shell'
-      : `${hasMissed ? 'it missed what the others got' : 'its shell is new: what ran in the others has not run in it'}, so it gets no keys beside them`
+      : hasMissed
+        ? 'it missed what the others got'
+        : 'its shell is new and lacks what the others ran'
 
 const ENTERS = [0x0d, 0x0a] as const
 /** Enter, and the keys that give a line up: Ctrl-C, Ctrl-U. */
@@ -54,6 +56,8 @@ export class LateShells {
   readonly #openMs = new Map<string, readonly number[]>()
   /** Hosts whose connection was lost before they showed anything of so many last lines. */
   readonly #lostLines = new Map<string, number>()
+  /** Hosts whose last shell had got whole lines when it ended, while they were no receivers. */
+  readonly #hasLost = new Set<string>()
   /** Late hosts that are without a line that others have run: only the user lets them in. */
   readonly #missed = new Set<string>()
   /** How often a shell of the host has ended or begun to open. */
@@ -82,13 +86,16 @@ export class LateShells {
     }
     if (state.receivers.has(host) && !getsKeysBeside(state, host)) this.#noteLast(host, shell)
     if (kind !== 'open') {
+      if (this.#gotLines.has(host) && !comparedHosts(state).includes(host)) this.#hasLost.add(host)
       this.#changes.set(host, this.#changeOf(host) + 1)
       this.#typedMs.delete(host)
       this.#gotLines.delete(host)
       this.#openMs.delete(host)
     }
-    if (kind === 'open' && !this.#typedMs.has(host) && this.#mustWait(host)) {
-      if (this.#others().some((name) => this.#gotLines.has(name))) this.#missed.add(host)
+    const hasLost = this.#hasLost.has(host)
+    if (kind === 'open' && !this.#typedMs.has(host) && (hasLost || this.#mustWait(host))) {
+      if (hasLost || this.#others().some((name) => this.#gotLines.has(name))) this.#missed.add(host)
+      this.#hasLost.delete(host)
       this.#setLate((name) => name === host, true)
     }
     this.check()
@@ -138,12 +145,11 @@ export class LateShells {
     this.check()
   }
 
-  /** The user wants all receivers to get keys at once. */
-  letIn(): void {
-    const { receivers } = this.#options.state()
+  /** The user wants these to get keys at once. */
+  letIn(hosts: readonly string[]): void {
     this.#lostLines.clear()
     this.#options.update({ lostInput: undefined })
-    this.#setLate((host) => receivers.has(host), false)
+    this.#setLate((host) => hosts.includes(host), false)
   }
 
   /** Screens have changed. */

@@ -171,6 +171,26 @@ it('does not become the receiver because the others are lost, or none was select
   expect(toM2()).toBe('x')
 })
 
+it.each([
+  ['another group', `${LEADER}/m1,m3\r`, `${LEADER}/m1,m2\r`],
+  ['none', `${LEADER}n`, `${LEADER}a`],
+  ['the others', `${LEADER}/m1,m3,m4\r`, `${LEADER}i${LEADER}a`],
+])('that opened while %s was selected gets no keys when it is selected again', async (_, away, back) => {
+  const { type, comeBack, rest, toM2, header, printAll, others } = await atPrompts()
+  type('export D=/srv/old\r')
+  await printAll([...others, 'm2'], (host) => `export D=/srv/old\r\n${prompt(host)}`)
+  type(away)
+  await comeBack()
+  rest()
+  type(back)
+  rest()
+  expect(header()).toContain('new shell, no keys yet: m2')
+  type('rm -rf $D/x\r')
+  expect(toM2()).toBe('')
+  type(`${LEADER}als\r`)
+  expect(toM2()).toBe('ls\r')
+})
+
 it('gets keys again by itself where the others have run nothing', async () => {
   const { type, comeBack, rest, header, printAll, others } = await atPrompts()
   type('ech')
@@ -190,9 +210,7 @@ it('that is not new, but missed what a macro inserted, is called that', async ()
   console.sendEach([{ hosts: ['m1', 'm3', 'm4'], bytes: Buffer.from('echo x') }], skipped)
   expect(header()).toContain(' missed input, no keys yet: m2')
   console.sendToReceivers(Buffer.from('y'))
-  expect(console.state.notice?.text).toBe(
-    'sent to 3 of 4, not to m2: it missed what the others got, so it gets no keys beside them',
-  )
+  expect(console.state.notice?.text).toBe('sent to 3 of 4, not to m2: it missed what the others got')
 })
 
 it('gets nothing of a line for a program that runs on the others, or ran', async () => {
