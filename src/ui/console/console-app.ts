@@ -428,6 +428,7 @@ export class ConsoleApp implements PageContext, Disposable {
     if (!state.isFolded && !state.showsDifferences && (before.isFolded || before.showsDifferences)) this.#takeGroups([])
     if (state.hosts !== before.hosts) this.#drawHosts()
     if (state.receivers !== before.receivers) {
+      this.#lateShells.noteReceivers()
       this.#divergence.noteChange()
       if (state.notice?.about === 'receivers' && state.notice === before.notice)
         this.store.update({ notice: undefined })

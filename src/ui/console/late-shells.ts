@@ -56,8 +56,8 @@ export class LateShells {
   readonly #openMs = new Map<string, readonly number[]>()
   /** Hosts whose connection was lost before they showed anything of so many last lines. */
   readonly #lostLines = new Map<string, number>()
-  /** Hosts whose last shell had got whole lines when it ended, while they were no receivers. */
-  readonly #hasLost = new Set<string>()
+  /** Hosts whose last shell had got whole lines when it ended: theirs lacks what these did, and has got nothing beside an older one. */
+  readonly #renewed = new Set<string>()
   /** Late hosts that are without a line that others have run: only the user lets them in. */
   readonly #missed = new Set<string>()
   /** How often a shell of the host has ended or begun to open. */
@@ -86,16 +86,14 @@ export class LateShells {
     }
     if (state.receivers.has(host) && !getsKeysBeside(state, host)) this.#noteLast(host, shell)
     if (kind !== 'open') {
-      if (this.#gotLines.has(host) && !comparedHosts(state).includes(host)) this.#hasLost.add(host)
+      if (this.#gotLines.has(host)) this.#renewed.add(host)
       this.#changes.set(host, this.#changeOf(host) + 1)
       this.#typedMs.delete(host)
       this.#gotLines.delete(host)
       this.#openMs.delete(host)
     }
-    const hasLost = this.#hasLost.has(host)
-    if (kind === 'open' && !this.#typedMs.has(host) && (hasLost || this.#mustWait(host))) {
-      if (hasLost || this.#others().some((name) => this.#gotLines.has(name))) this.#missed.add(host)
-      this.#hasLost.delete(host)
+    if (kind === 'open' && !this.#typedMs.has(host) && this.#mustWait(host)) {
+      if (this.#others().some((name) => this.#gotLines.has(name))) this.#missed.add(host)
       this.#setLate((name) => name === host, true)
     }
     this.check()
@@ -115,6 +113,7 @@ export class LateShells {
   noteTyped(hosts: readonly string[], bytes: Uint8Array): void {
     const nowMs = this.#options.clock.now()
     for (const host of hosts) this.#typedMs.set(host, nowMs)
+    if (hosts.some((host) => !this.#renewed.has(host))) for (const host of hosts) this.#renewed.delete(host)
     const hasLine = bytes.length > 1 || this.#isLineOpen
     const lines = hasLine ? bytes.filter((byte) => ENTERS.some((key) => key === byte)).length : 0
     if (lines > 0 && hosts.length > 0)
@@ -137,6 +136,17 @@ export class LateShells {
     return at < 0 ? undefined : at + 1
   }
 
+  /** Others are selected: a shell that opened while it was alone, or no receiver, may now be beside older ones. */
+  noteReceivers(): void {
+    const { hosts } = this.#options.state()
+    const all = comparedHosts(this.#options.state())
+    const isOlder = (name: string) => this.#gotLines.has(name) && !this.#renewed.has(name)
+    if (!all.some((name) => isOlder(name) && hosts.get(name)?.isLate !== true)) return
+    const renewed = all.filter((name) => this.#renewed.has(name))
+    for (const name of renewed) this.#missed.add(name)
+    this.#setLate((name) => renewed.includes(name), true)
+  }
+
   /** These did not get what others got, though they have shells. */
   noteMissed(hosts: readonly string[]): void {
     if (hosts.length === 0) return
@@ -148,6 +158,7 @@ export class LateShells {
   /** The user wants these to get keys at once. */
   letIn(hosts: readonly string[]): void {
     this.#lostLines.clear()
+    for (const host of hosts) this.#renewed.delete(host)
     this.#options.update({ lostInput: undefined })
     this.#setLate((host) => hosts.includes(host), false)
   }

@@ -191,6 +191,29 @@ it.each([
   expect(toM2()).toBe('ls\r')
 })
 
+it('that was alone with others that were lost, too, gets no keys beside older shells', async () => {
+  const { type, comeBack, rest, toM2, header, printAll, others, fleet } = await atPrompts()
+  type('export D=/srv/old\r')
+  await printAll([...others, 'm2'], (host) => `export D=/srv/old\r\n${prompt(host)}`)
+  type(`${LEADER}/m[2-3]\r`)
+  await comeBack(['m2', 'm3'])
+  rest()
+  expect(header()).toContain(' TYPING INTO 2: m[2-3] ')
+  type('ls\r')
+  expect(toM2()).toBe('ls\r')
+  await printAll(['m2', 'm3'], (host) => `ls\r\n${prompt(host)}`)
+  type(`${LEADER}/m[1-4]\r`)
+  expect(header()).toContain(' TYPING INTO 2 of 4: m[1,4]  new shell, no keys yet: m[2-3] ')
+  fleet.received.clear()
+  type('rm -rf $D/x\r')
+  expect([...fleet.received.keys()]).toEqual(['m1', 'm4'])
+  type(`${LEADER}a`)
+  expect(header()).toContain(' TYPING INTO ALL 4: ')
+  // Let in, it is one of them.
+  type(`${LEADER}/m1\r${LEADER}/m[1-4]\r`)
+  expect(header()).toContain(' TYPING INTO ALL 4: ')
+})
+
 it('gets keys again by itself where the others have run nothing', async () => {
   const { type, comeBack, rest, header, printAll, others } = await atPrompts()
   type('ech')
