@@ -125,6 +125,12 @@ function silentPlaces(jobs: readonly Job[], down: Readonly<Record<string, string
 
 const BY_HAND = 'by hand'
 
+/** A variable of --env may be a secret, and others may see the screen. */
+function withoutValues({ spec }: Job): Pick<Job, 'spec'> {
+  const names = Object.keys(spec.environment ?? {})
+  return { spec: { ...spec, environment: Object.fromEntries(names.map((name) => [name, '…'])) } }
+}
+
 export const show: VerbCode = {
   define: withJob,
   help: `
@@ -139,7 +145,9 @@ Examples:
     const values = Object.entries(queue.store.results.of(id))
     const { places, bundles } = 'places' in job.state ? job.state : {}
     const addresses = await addressesOf(queue, places ?? [], options, context)
-    const byHand = places === undefined ? [] : handLinesOf({ ...job, places, bundles }, addresses)
+    const handLines = ({ spec }: Pick<Job, 'spec'>) =>
+      places === undefined ? [] : handLinesOf({ ...job, spec, places, bundles }, addresses)
+    const byHand = handLines(options.json ? job : withoutValues(job))
     const warnings = preflightWords(job, addresses)
     if (options.json) {
       const metrics = values.length === 0 ? {} : { metrics: metricsJson(values) }

@@ -208,6 +208,14 @@ export function isOvercome(change: ChangeView, status: HostStatus | undefined): 
 
 const isApplying = (change: ChangeView | undefined): boolean => change?.phase === 'apply' || change?.phase === 'verify'
 
+/** What is known of the cells in which no step of the change has begun: of the others it was true before. */
+export function untouched({ statuses, change }: Pick<BringUpView, 'statuses' | 'change'>): BringUpView['statuses'] {
+  const begun = [...(change?.steps.values() ?? [])].flatMap(({ operation: { area, host }, state }) =>
+    state.kind === 'waiting' || state.kind === 'unneeded' ? [] : [cellKey(area, host)],
+  )
+  return new Map([...statuses].filter(([cell]) => !begun.includes(cell)))
+}
+
 /** Hosts where an ended change failed. */
 export function retryable({ change, statuses }: BringUpView): string[] {
   if (change === undefined || isChanging(change) || change.end === 'declined') return []

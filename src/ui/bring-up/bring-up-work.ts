@@ -25,6 +25,7 @@ import {
   statusesByCell,
   takePlan,
   takeStep,
+  untouched,
   withFailures,
 } from './bring-up-view.ts'
 
@@ -213,6 +214,7 @@ export class BringUpWork implements Disposable {
     const { clock } = this.#context
     const changing = new AbortController()
     this.#changing = changing
+    const wasChecking = this.#checking !== undefined
     this.#checking?.abort()
     this.#checking = undefined
     const past = lastBegun(this.#view)
@@ -242,11 +244,12 @@ export class BringUpWork implements Disposable {
       )
       end = result.kind
       const after = statusesByCell(withFailures(result.statuses ?? [], this.#view.change))
-      this.set({ statuses: new Map([...this.#view.statuses, ...after]) })
-      // A plan with nothing to do has verified nothing: a check follows.
-      isKnown = result.statuses !== undefined || end === 'declined'
+      this.set({ statuses: new Map([...untouched(this.#view), ...after]) })
+      // A plan with nothing to do has verified nothing, and one may have ended a check: a check follows.
+      isKnown = result.statuses !== undefined || (end === 'declined' && !wasChecking)
     } catch (error) {
       this.#changeChange((change) => ({ ...change, said: [...change.said, printable(sentenceOf(error))] }))
+      this.set({ statuses: untouched(this.#view) })
     }
     this.#changing = undefined
     this.#changeChange((change) => endChange(change, end, clock.now()))

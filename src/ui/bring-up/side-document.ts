@@ -81,7 +81,7 @@ function detailsDocument(view: BringUpView, context: TableContext): RowDocument 
     const what = column.hosts === undefined ? column.name : `${column.name} for ${host}`
     return out.blank().say(`${view.file} declares no ${what}.`, mutedStyle(theme)).document()
   }
-  if (cell.kind === 'unknown') return out.blank().say('Not checked yet: press r.', mutedStyle(theme)).document()
+  if (cell.kind === 'unknown') out.blank().say('Not checked yet: press r.', mutedStyle(theme))
   const status = view.statuses.get(cellKey(column.name, host))
   if (status?.atMs !== undefined) out.say(`checked ${ageText(nowMs - status.atMs)} ago`, mutedStyle(theme))
   out.blank()

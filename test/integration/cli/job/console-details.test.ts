@@ -65,6 +65,17 @@ it('reads the output of the bundle that failed first, and says whose it is', asy
   })
 })
 
+it('shows in the line by hand no value of --env, which may be a secret', async () => {
+  const env = ['--env', 'DB_PASSWORD=hunter2']
+  await runMuster(['launch', 'torchrun', '--detach', '--bundles', '2', ...env, '--', 'train.py'], { directory })
+  using store = new JobStore(join(directory, '.local', 'state', 'muster', 'jobs', 'lab.db'))
+  const places = ['m1', 'm2'].map((host) => ({ host, devices: [] }))
+  applyEvent(store, 1, { kind: 'placed', places }, 1000)
+  const { output } = await runMuster(['job', 'show', '1'], { directory })
+  expect(output).toContain('DB_PASSWORD=')
+  expect(output).not.toContain('hunter2')
+})
+
 it.each([
   ['accuracy 0.9', '5 warnings\n', 'accuracy 0.9\n5 warnings\n'],
   ['done\n', 'why\n', 'done\nwhy\n'],

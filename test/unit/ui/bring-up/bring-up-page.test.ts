@@ -311,15 +311,17 @@ describe('the Bring-up tab', () => {
     port.holdsLooks = true
     type('r')
     await setImmediate()
+    const { checks, releaseLooks } = port
     type('d')
     expect(port.last.order).toMatchObject({ direction: 'down', areas: ['trust'] })
     port.last.ended.resolve({ kind: 'declined' })
     await setImmediate()
-    // Answers to the cancelled check are ignored.
+    // It is made up for. Answers to the cancelled check are ignored.
+    expect(port.checks).toBe(checks + 1)
     port.statuses = [statusOf('m1', 'missing', clock.now())]
-    port.releaseLooks()
+    releaseLooks()
     await setImmediate()
-    expect(text()).toMatch(/m1 +✓ good +- +5 s ago/)
+    expect(text()).toMatch(/m1 +✓ good/)
   })
 
   it('shows what to declare when nothing is declared', async () => {
@@ -560,6 +562,28 @@ describe('the Bring-up tab', () => {
     expect(text()).toMatch(/last change[\s\S]*✓ make a key/)
     type('o')
     expect(text()).toMatch(/2 of 2 steps/)
+  })
+
+  it('calls nothing good that it has taken away, when a plan ends the check after it, and checks again after that plan', async () => {
+    const { type, port, text } = await begun('d')
+    for (const word of ['make', 'spread'])
+      for (const host of ['m1', 'm2'])
+        port.tell({ type: 'end', host, step: stepOf(host, word), end: { kind: 'done' }, durationMs: 5 })
+    port.holdsLooks = true
+    port.last.ended.resolve({ kind: 'done' })
+    await setImmediate()
+    const { checks } = port
+    type('\x1b')
+    type('u')
+    expect(port.changes).toHaveLength(2)
+    port.last.handlers.onPlan(planOf('m1'), false)
+    void port.last.handlers.confirm(planOf('m1'))
+    expect(text()).toMatch(/m1 +\?/)
+    type('\x1b')
+    port.last.ended.resolve({ kind: 'declined' })
+    await setImmediate()
+    expect(text()).toMatch(/m1 +\? unknown/)
+    expect(port.checks).toBe(checks + 1)
   })
 
   it('says at the end on which hosts it was blocked', async () => {
