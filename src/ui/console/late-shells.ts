@@ -142,7 +142,11 @@ export class LateShells {
     const all = comparedHosts(this.#options.state())
     const isOlder = (name: string) => this.#gotLines.has(name) && !this.#renewed.has(name)
     if (!all.some((name) => isOlder(name) && hosts.get(name)?.isLate !== true)) return
-    const renewed = all.filter((name) => this.#renewed.has(name))
+    const isOpen = (name: string) => {
+      const host = hosts.get(name)
+      return host !== undefined && isLive(host)
+    }
+    const renewed = all.filter((name) => this.#renewed.has(name) && isOpen(name))
     for (const name of renewed) this.#missed.add(name)
     this.#setLate((name) => renewed.includes(name), true)
   }

@@ -214,6 +214,18 @@ it('that was alone with others that were lost, too, gets no keys beside older sh
   expect(header()).toContain(' TYPING INTO ALL 4: ')
 })
 
+it('is named as ended, not as new, while it has none', async () => {
+  const { type, fleet, header, rest, printAll, others } = await atPrompts()
+  type('ls\r')
+  await printAll([...others, 'm2'], (host) => `ls\r\n${prompt(host)}`)
+  type(`${LEADER}/m2\r`)
+  type('exit 0\r')
+  fleet.events.emit({ type: 'shell', host: 'm2', state: { kind: 'ended', end: { kind: 'exit', code: 0 } } })
+  type(`${LEADER}a`)
+  rest()
+  expect(header()).toContain(' TYPING INTO 3 of 4: m[1,3-4]  shell ended: m2 ')
+})
+
 it('gets keys again by itself where the others have run nothing', async () => {
   const { type, comeBack, rest, header, printAll, others } = await atPrompts()
   type('ech')
