@@ -334,8 +334,8 @@ absent() {
 }`
 
 /**
- * `record` writes the record anew: those of its packages and of the arguments that are installed. The others are forgotten, because
- * somebody else may install them later. `tidy` removes the directory if it is empty.
+ * `record` writes the record again. It keeps packages that are installed, of those in the record and of the arguments. It drops the
+ * others, because somebody else may install them later. `tidy` removes the directory if it is empty.
  */
 const RECORD = `tidy() { rmdir "\${r%/*}" 2> /dev/null || :; }
 record() {

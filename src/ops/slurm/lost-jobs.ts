@@ -1,8 +1,11 @@
 /**
- * Jobs that Slurm would lose if its configuration were replaced now. Measured with Slurm 22.05: those of a partition that goes fail,
- * also if they wait, and so do those on a node that goes, or that wait and ask for it or exclude it; those on a node that gets another
- * number of cores, or of GPUs if they have one, begin again, or fail if they may not; if no node has GPUs any more, one that waits
- * for GPUs starts without; a new controller knows none. Other memory, first shards and more nodes change nothing for them. Pure.
+ * Jobs that Slurm would lose if its configuration were replaced now. Pure. Measured with Slurm 22.05:
+ * - A partition goes: its jobs fail, also those that wait.
+ * - A node goes: jobs on it fail, and waiting jobs that ask for it or exclude it.
+ * - A node gets another number of cores: jobs on it begin again, or fail if they may not. The same with GPUs, for jobs that have one.
+ * - No node has GPUs any more: a job that waits for GPUs starts without.
+ * - Another host becomes the controller: it knows no jobs.
+ * Another amount of memory, the first shards and additional nodes change nothing for jobs.
  */
 import { counted } from '../../base/counted.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
