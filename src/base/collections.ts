@@ -7,6 +7,10 @@ export function getOrMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   return made
 }
 
+/** The same entries and nothing inherited: a host may be called `constructor`. */
+export const ownEntries = <T>(record: Readonly<Record<string, T>>): Readonly<Record<string, T>> =>
+  Object.assign(Object.create(null) as Record<string, T>, record)
+
 /** The item at this index, or the first or the last one if it is outside. */
 export const nearest = <T>(items: readonly T[], index: number): T | undefined =>
   items[Math.max(0, Math.min(items.length - 1, index))]

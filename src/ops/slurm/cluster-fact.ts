@@ -3,7 +3,7 @@ import { shellQuote } from '../../base/shell-quote.ts'
 import type { Fact } from '../kernel/fact.ts'
 import { NodeNames } from './node-names.ts'
 import { columnFormat, countOfGres, decoded, type Gres, squeueRows, troubleWords } from './queue.ts'
-import { CONTROLLER_OF, FILES } from './wanted.ts'
+import { CONTROLLER_OF, FILES, UNSET_VARIABLES } from './wanted.ts'
 
 export type NodeState = {
   readonly name: string
@@ -45,9 +45,6 @@ export type SlurmView =
     }
   | { readonly kind: 'silent'; readonly because: string }
   | { readonly kind: 'unasked' }
-
-/** Variables of the login must not change the form of answers. */
-export const UNSET_VARIABLES = String.raw`unset $(env | sed -n 's/^\(SINFO_[A-Z_]*\|SQUEUE_[A-Z_]*\|SLURM_[A-Z_]*\)=.*/\1/p')`
 
 /** Widths of columns; what is longer is cut. */
 const WIDTHS = { NodeHost: 64, StateLong: 24, CPUs: 10, Gres: 100, Reason: 200 } as const

@@ -7,7 +7,7 @@ import { EACH_STAT, READ_STAT } from '../../base/proc-stat.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { MADE_BY_MUSTER } from '../kernel/files.ts'
 import type { Action } from '../kernel/operation.ts'
-import { FILES, LOGS, PLACE, STARTED } from './wanted.ts'
+import { FILES, LOGS, PLACE, STARTED, UNSET_VARIABLES } from './wanted.ts'
 
 export type Daemon = 'munged' | 'slurmctld' | 'slurmd'
 
@@ -43,7 +43,7 @@ export const DAEMON_LIST = `${READ_STAT}daemon_list() {
 const TOOLS = `${HAS_SYSTEMD}${DAEMON_LIST}
 cd /
 PATH=$PATH:/usr/sbin:/sbin
-unset $(env | sed -n 's/^\\(S[A-Z]*_[A-Z_]*\\)=.*/\\1/p' | grep -E '^(SLURM|SINFO|SQUEUE|SCANCEL|SRUN)_')
+${UNSET_VARIABLES}
 fail() { printf '%s\\n' "$*" >&2; exit 1; }
 pids() { daemon_list | sed -n "s/^$1 \\([0-9]*\\) .*/\\1/p"; }
 # Waits for so many fifths of a second until the rest is true.

@@ -2,12 +2,11 @@
 import { defineArea } from '../kernel/area.ts'
 import { type Fact, type KnownFacts, knownValue } from '../kernel/fact.ts'
 import { defineLeft, leftOfOperations } from '../kernel/left.ts'
-import { UNSET_VARIABLES } from './cluster-fact.ts'
 import { DAEMON_LIST } from './daemons.ts'
 import { AREA, type RemovalFacts, removalFacts, type SlurmFacts, slurmFacts } from './facts.ts'
 import { planSlurm, removalOf } from './plan.ts'
 import { verifySlurm } from './verify.ts'
-import { hostOf, type SlurmWanted, wantedSlurm } from './wanted.ts'
+import { hostOf, type SlurmWanted, UNSET_VARIABLES, wantedSlurm } from './wanted.ts'
 
 const MOST_JOBS = 1000
 

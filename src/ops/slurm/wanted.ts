@@ -141,6 +141,9 @@ export function slurmConf({ spec, hosts }: SlurmWanted): string {
 /** A command that prints the host of slurmctld that the files after it name. */
 export const CONTROLLER_OF = String.raw`sed -n 's/^SlurmctldHost=\([^(]*\).*/\1/p'`
 
+/** Variables of the login must not change the form of answers, nor name another cluster. */
+export const UNSET_VARIABLES = String.raw`unset $(env | sed -nE 's/^((SLURM|SINFO|SQUEUE|SCANCEL|SRUN)_[A-Z_]*)=.*/\1/p')`
+
 export const controllerIn = (text: string): string | undefined => /^SlurmctldHost=([^(\n]+)/m.exec(text)?.[1]
 
 export const partitionIn = (text: string): string | undefined => /^PartitionName=(\S+)/m.exec(text)?.[1]

@@ -1,5 +1,6 @@
 /** The jobs of a queue: every call is on disk when it returns (queue-file.ts). */
 
+import { ownEntries } from '../../base/collections.ts'
 import { MusterError } from '../../base/errors.ts'
 import type { HostCapacity } from '../model/resources.ts'
 import type { Study, Trial } from '../study/study.ts'
@@ -533,7 +534,9 @@ export class JobStore implements Disposable {
 function reportOf(text: string): SchedulerReport | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    return isReport(value) ? (value as SchedulerReport) : undefined
+    if (!isReport(value)) return undefined
+    const report = value as SchedulerReport
+    return { ...report, down: ownEntries(report.down) }
   } catch {
     return undefined
   }

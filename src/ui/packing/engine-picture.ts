@@ -1,4 +1,5 @@
 /** What an engine's cluster has and who holds it, as hosts with boxes: jobs of the queue have letters, other people's a star. Pure. */
+import { ownEntries } from '../../base/collections.ts'
 import type { EngineUsage } from '../../scheduler/jobs/engine.ts'
 import type { Job } from '../../scheduler/jobs/job.ts'
 import type { DeviceShare, PackedHost } from '../../scheduler/jobs/packing.ts'
@@ -56,9 +57,7 @@ export function enginePicture(
     title,
     ...(note === undefined ? {} : { note }),
     hosts: nodes.map((node) => packNode(node, byNode.get(node.name) ?? [])),
-    // A node may be called `constructor`.
-    down: Object.assign(
-      Object.create(null) as Record<string, string>,
+    down: ownEntries(
       Object.fromEntries(nodes.flatMap(({ name, trouble }) => (trouble === '' ? [] : [[name, trouble]]))),
     ),
     own: [...new Set(running.filter((job) => !isOther(job)).map(({ job }) => job))].toSorted((a, b) => a - b),

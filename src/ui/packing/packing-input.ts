@@ -1,3 +1,4 @@
+import { ownEntries } from '../../base/collections.ts'
 import { defined } from '../../base/defined.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import { type DeviceHold, holdsOf, type PackedHost } from '../../scheduler/jobs/packing.ts'
@@ -203,7 +204,7 @@ export function downHosts(status: QueueStatus, { hosts }: Pick<ConsoleState, 'ho
     const reason = awayReason(hosts.get(name)?.session, status.down[name])
     return reason === undefined ? [] : [[name, reason] as const]
   })
-  return Object.fromEntries(down)
+  return ownEntries(Object.fromEntries(down))
 }
 
 /** A host is away until its connection is ready. `reported`: by the last scheduler, for hosts that the console does not connect. */

@@ -953,6 +953,20 @@ test('pack, show and submit say which hosts have fewer GPUs than declared, with 
   expect((await muster(['pack'])).output).not.toContain('declares')
 })
 
+test('a host called constructor is up, as long as nobody says otherwise', async () => {
+  writeFileSync(
+    join(directory, 'hosts.yaml'),
+    'cluster: lab\nhosts: { constructor: { transport: local, resources: { cpu: 4 } } }\n',
+  )
+  await job(['submit', '--', 'true'])
+  using store = openStore()
+  const lease = store.lease.take('test', 1000, 10_000)
+  if (lease === undefined) throw new Error('another scheduler runs')
+  const hosts = [{ name: 'constructor', cpuMilli: 4000, memoryBytes: 2 ** 30 }]
+  store.writeReport({ atMs: 1000, hosts, down: {}, expectedS: {} }, lease)
+  expect(JSON.parse((await muster(['pack', '--json'])).output)).toMatchObject({ name: 'constructor', trouble: null })
+})
+
 test('muster pack tells what is declared, and of what nobody knows yet that it is not known', async () => {
   const resources = (text: string) => `{ transport: local, resources: { ${text} } }`
   writeFileSync(
