@@ -300,6 +300,7 @@ export class ConsoleApp implements PageContext, Disposable {
       update: (patch) => {
         this.store.update(patch)
         this.#drawHosts()
+        this.#divergence.noteChange()
       },
     })
     this.recording = this.#owned.own(new Recording(this, this.views, ports.environment))

@@ -248,6 +248,18 @@ it('that is not new, but missed what a macro inserted, is called that', async ()
   expect(console.state.notice?.text).toBe('sent to 3 of 4, not to m2: it missed what the others got')
 })
 
+it('is said to differ as soon as it is let in beside a program of the others', async () => {
+  const { type, comeBack, rest, header, printAll, others } = await atPrompts()
+  type('vim x\r')
+  await printAll(others, () => '\x1b[?1049h\x1b[2Jsome text')
+  await comeBack()
+  rest()
+  expect(header()).not.toContain('differs')
+  type(`${LEADER}a`)
+  rest()
+  expect(header()).toContain('1 of 4 differs: m2')
+})
+
 it('gets nothing of a line for a program that runs on the others, or ran', async () => {
   const { type, comeBack, rest, toM2, printAll, others } = await atPrompts()
   type('cat\r')
