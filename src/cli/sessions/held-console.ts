@@ -4,7 +4,7 @@
  */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, constants, fstatSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readSync, rmSync, writeFileSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { Writable } from 'node:stream'
 import tty from 'node:tty'
@@ -192,6 +192,8 @@ export function holdConsole(
     }
     endDetachment()
     client = { ...streams, link: to, terminal }
+    // Whoever typed it could not see which hosts get keys.
+    const hasDropped = streams.dropTyped()
     takeEnvironment(environment, theirs)
     const onOwnPane = (host: string): void => {
       if (client?.link !== to) return
@@ -205,6 +207,7 @@ export function holdConsole(
       onOwnPane,
     )
     to.send({ type: 'attached' })
+    if (hasDropped) console.notice('nothing sent: it was typed before the console was shown')
     if (typeof keep === 'boolean') {
       keepChoice = keep
       console.notice(keep ? KEPT : NOT_KEPT)
@@ -336,6 +339,8 @@ function attempt(change: () => void): void {
 }
 
 type Streams = Pick<ConsoleTerminal, 'stdin' | 'stdout'> & {
+  /** Whether anything was typed and not yet read. */
+  dropTyped(): boolean
   /** Resolves when the terminal has its settings again and is closed. */
   close(): Promise<void>
   /** After the client was killed: settings that the waiting shell makes for its own prompt stay. */
@@ -355,6 +360,18 @@ function openStreams(input: number, output: number): Streams {
   return {
     stdin,
     stdout,
+    dropTyped() {
+      // Otherwise only whole lines can be read.
+      setRawMode(true)
+      const buffer = Buffer.alloc(4096)
+      let count = 0
+      // At its end there is EAGAIN.
+      attempt(() => {
+        for (let read = -1; read !== 0; count += read) read = readSync(input, buffer)
+      })
+      setRawMode(false)
+      return count > 0
+    },
     yieldSettings() {
       stdin.setRawMode = () => stdin
       isYielded = true
