@@ -3,7 +3,7 @@ import { decimalAt, decimalRange } from '../../base/decimals.ts'
 import { MusterError } from '../../base/errors.ts'
 
 const MOST_JOBS = 100_000
-const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
+const GRID = /^([A-Za-z_][A-Za-z0-9_]*)=(.+)$/s
 const WRONG_RANGE = {
   'not plain': 'from:to:step must be three plain numbers',
   'no step': 'step must be positive and reach the last value',
@@ -36,10 +36,8 @@ function arrayValues(text: string): readonly string[] {
 }
 
 function parseGrid(text: string): { readonly name: string; readonly values: readonly string[] } {
-  const at = text.indexOf('=')
-  const name = text.slice(0, at)
-  const list = text.slice(at + 1)
-  if (!NAME.test(name) || list === '')
+  const [, name = '', list = ''] = GRID.exec(text) ?? []
+  if (list === '')
     throw new MusterError('usage', `--grid ${text}: write it as lr=0.1,0.2 or lr=0.1:1.0:0.1`)
   const values = list.includes(':') && !list.includes(',') ? stepValues(text, list.split(':')) : list.split(',')
   if (new Set(values).size < values.length) throw new MusterError('usage', `--grid ${text}: duplicate value`)

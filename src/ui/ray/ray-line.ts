@@ -244,7 +244,7 @@ function setOption(options: Options, name: string, value: string): string | unde
       return isAmount(value) ? undefined : `--${name} must be a number, 0 or more`
     case 'env':
       options.environment[key] = part
-      return /^[A-Za-z_]\w*$/.test(key) ? undefined : '--env must be NAME=VALUE'
+      return at > 0 && /^[A-Za-z_]\w*$/.test(key) ? undefined : '--env must be NAME=VALUE'
     case 'resources':
       options.resources[key] = Number(part)
       return at > 0 && isAmount(part) ? undefined : '--resources must be NAME=AMOUNT'

@@ -19,6 +19,8 @@ test.each([
   ['0-100000', []],
   [undefined, ['a-b=1']],
   [undefined, ['a=']],
+  [undefined, ['size']],
+  [undefined, ['=1']],
   [undefined, ['a=1:2']],
   [undefined, ['a=2:1:1']],
   [undefined, ['a=0:1:0']],

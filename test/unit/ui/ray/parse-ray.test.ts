@@ -40,6 +40,7 @@ describe('a line about Ray', () => {
     ['ray submit', 'missing command: ray submit python train.py'],
     ['ray submit --cpus two x', '--cpus must be a number, 0 or more'],
     ['ray submit --env 1=2 x', '--env must be NAME=VALUE'],
+    ['ray submit --env FOO x', '--env must be NAME=VALUE'],
     ['ray submit --color x y', 'options: --env, --cpus, --gpus, --resources, --working-dir, --id and --no-wait'],
     ['ray submit --id', '--id needs a value'],
     ["ray submit --id 'a", 'unclosed quotation mark'],
