@@ -10,6 +10,7 @@ import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { Secret } from '../../base/secret.ts'
+import { wrapText } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { wordsOf } from '../../ssh/question-words.ts'
@@ -31,7 +32,7 @@ export class TtyDialog implements CredentialDialog, HostKeyReviewer {
     return this.#inTurn<Answered<readonly Secret[]>>(unasked, async (terminal) => {
       const { instruction, prompts } = wordsOf(request)
       terminal.write(`${request.isRetry ? 'That was not accepted. ' : ''}${printable(request.title)}\n`)
-      if (instruction !== '') terminal.write(`${instruction}\n`)
+      if (instruction !== '') terminal.write(`${terminal.wrap(instruction)}\n`)
       const answers: Secret[] = []
       for (const [index, { isEchoed }] of request.prompts.entries()) {
         const answer = await terminal.readLine(`${prompts[index]} `, isEchoed, signal)
@@ -110,12 +111,17 @@ class Terminal implements Disposable {
     this.#output.write(text)
   }
 
+  /** With further rows indented: where the terminal broke them, a server's words could pass for a line of Muster. */
+  wrap(text: string): string {
+    return wrapText(text, (this.#output.columns || 80) - 1, '  ').join('\n')
+  }
+
   /** Undefined: declined (Esc, Ctrl-C, Ctrl-D, the question became void). */
   readLine(prompt: string, isEchoed: boolean, signal: AbortSignal): Promise<string | undefined> {
     // First: what is typed at the prompt is not to be echoed, and Ctrl-C is for this question.
     this.#input.setRawMode(true)
     this.#input.setEncoding('utf8')
-    this.#output.write(prompt)
+    this.#output.write(`${this.wrap(prompt.trimEnd())} `)
     let line = ''
     return new Promise((resolve) => {
       const close = (): void => {

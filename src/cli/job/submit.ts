@@ -39,6 +39,7 @@ import { fitsIdle, neverWords, parseNeeds, withUnknown } from '../../scheduler/p
 import { offering, repeatable, variable, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import {
+  findLauncher,
   type LaunchOptions,
   launchArray,
   launchPart,
@@ -390,6 +391,7 @@ function specOf(
       hint: `Strategies: ${STRATEGIES.join(', ')}.`,
     })
   if (options.bundles > MOST_BUNDLES) throw new MusterError('usage', `too many bundles: at most ${MOST_BUNDLES}`)
+  if (options.launch !== undefined) findLauncher(options.launch, inventory)
   if (words.length === 0) throw new MusterError('usage', 'the command is missing')
   if (words.every((word) => word.trim() === ''))
     throw new MusterError('usage', 'the command is empty', { hint: 'Is a variable not set?' })
@@ -609,12 +611,23 @@ export async function checkRoom(
   if (spec.request.selectors === undefined)
     for (const words of sharedHostsWords(queue.inventory))
       notice(context, `muster: ${words}. To use other hosts: --on HOSTS\n`)
+  if (strict) {
+    const hint = neverHint(spec, queue)
+    if (hint !== undefined) throw new MusterError('usage', 'no host can ever hold this job', { hint })
+  } else warnOfNever(spec, queue, context)
+}
+
+function warnOfNever(spec: JobSpec, queue: OpenQueue, { stderr }: CliContext): void {
+  const hint = neverHint(spec, queue)
+  if (hint !== undefined) stderr.write(`muster: warning: no host can ever hold this job. ${hint}\n`)
+}
+
+/** Undefined: some host can hold it. */
+function neverHint(spec: JobSpec, queue: OpenQueue): string | undefined {
   const why = neverFits(queue, gangOf(spec))
-  if (why === undefined) return
+  if (why === undefined) return undefined
   const [, ...reasons] = why
-  const hint = `${printable(joinReasons(reasons)).replace(/\.?$/, '.')} Ask for less, or change resources in ${fileTitle(queue.inventory)}.`
-  if (strict) throw new MusterError('usage', 'no host can ever hold this job', { hint })
-  context.stderr.write(`muster: warning: no host can ever hold this job. ${hint}\n`)
+  return `${printable(joinReasons(reasons)).replace(/\.?$/, '.')} Ask for less, or change resources in ${fileTitle(queue.inventory)}.`
 }
 
 const FRESH_MS = 60_000
@@ -826,6 +839,11 @@ Options that are not given stay unchanged.
       spec: editSpec(job.spec, options, queue),
       priority: options.priority ?? job.priority,
     }))
+    const { cpu, memory, gpu, on } = options
+    const changed = ids.find((_, index) => results[index] === true)
+    const spec = changed === undefined ? undefined : queue.store.get(changed)?.spec
+    if (spec?.engine === undefined && spec !== undefined && [cpu, memory, gpu, on].some((value) => value !== undefined))
+      warnOfNever(spec, queue, context)
     return reportChanges('edit', ids, results, queue, options, context)
   },
 }

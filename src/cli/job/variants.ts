@@ -37,8 +37,7 @@ function arrayValues(text: string): readonly string[] {
 
 function parseGrid(text: string): { readonly name: string; readonly values: readonly string[] } {
   const [, name = '', list = ''] = GRID.exec(text) ?? []
-  if (list === '')
-    throw new MusterError('usage', `--grid ${text}: write it as lr=0.1,0.2 or lr=0.1:1.0:0.1`)
+  if (list === '') throw new MusterError('usage', `--grid ${text}: write it as lr=0.1,0.2 or lr=0.1:1.0:0.1`)
   const values = list.includes(':') && !list.includes(',') ? stepValues(text, list.split(':')) : list.split(',')
   if (new Set(values).size < values.length) throw new MusterError('usage', `--grid ${text}: duplicate value`)
   return { name, values }

@@ -95,12 +95,13 @@ async function runHere(
     ])
     return failed > 0 ? EXIT.failed : EXIT.ok
   } finally {
-    if (context.signal.aborted)
-      context.stderr.write(
-        `muster: ${name} continues when a scheduler runs: ${queue.command('job work')}. To stop it: ${queue.command(`study stop ${name}`)}\n`,
-      )
     over.abort()
     await driving
+    if (context.signal.aborted) {
+      const driver = queue.driver() === undefined ? ` when a scheduler runs: ${queue.command('job work')}` : ''
+      const stop = queue.command(`study stop ${name}`)
+      context.stderr.write(`muster: ${name} continues${driver}. To stop it: ${stop}\n`)
+    }
   }
 }
 

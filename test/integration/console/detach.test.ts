@@ -21,10 +21,10 @@ import { endSession, findSessions } from '../../../src/cli/sessions/session-dire
 import { type EmbeddedHosts, startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 import { type ConsoleDriver, openConsole } from '../../support/console-driver.ts'
-import { type ConsoleOptions, PROGRAM, ROOT } from '../../support/console-options.ts'
+import { type ConsoleOptions, PROGRAM } from '../../support/console-options.ts'
 import { type EmbeddedInventory, writeEmbeddedInventory } from '../../support/embedded-inventory.ts'
 import { requirement } from '../../support/requirements.ts'
-import { UserTerminal } from '../../support/user-terminal.ts'
+import { startOnTerminal } from '../../support/terminal-program.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 /** Writes the terminal's settings before and after, and the exit code, to files. Signals do not end this shell, and it waits for the settings, since another process may restore them. */
@@ -137,27 +137,16 @@ describe('a console without its terminal', () => {
     const first = await start({ args: ['--hosts', inventory.file] })
     await first.expectReady()
     await first.detach()
-    const terminal = new UserTerminal(120, 40)
-    const [file = '', ...words] = PROGRAM
-    const given = { ...process.env, ...environment, LANG: 'C.UTF-8', TERM: 'xterm-256color' }
-    const pty = spawnLocalPty(
-      {
-        ...{ file, args: [...words, 'attach'], columns: 120, rows: 40, term: 'xterm-256color', directory: ROOT },
-        environment: given as Record<string, string>,
-      },
-      { onData: (bytes) => terminal.write(bytes), onExit: () => {} },
-    )
-    terminal.onReply = (text) => pty.write(Buffer.from(text))
-    pty.write(Buffer.from(`touch ${join(directory, 'early')}\rtouch half`))
-    const text = () => terminal.lines().join('\n')
+    const early = startOnTerminal([...PROGRAM, 'attach'], { ...process.env, ...environment, LANG: 'C.UTF-8' })
     try {
-      await waitUntil(() => text().includes('nothing sent: it was typed before the console was shown'), 'the notice')
-      pty.write(Buffer.from(`touch ${join(directory, 'late')}\r`))
+      early.type(`touch ${join(directory, 'early')}\rtouch half`)
+      await early.draws(/nothing sent: it was typed before the console was shown/)
+      early.type(`touch ${join(directory, 'late')}\r`)
       await waitUntil(() => existsSync(join(directory, 'late')), 'the line that was typed later')
       expect(existsSync(join(directory, 'early'))).toBe(false)
-      expect(text()).not.toContain('half')
+      expect(early.screen.lines().join('\n')).not.toContain('half')
     } finally {
-      pty.close()
+      early.close()
     }
   })
 

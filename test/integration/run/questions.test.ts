@@ -13,7 +13,7 @@ import { startInProcessServer } from '../../support/ssh2-server.ts'
 import { startOnTerminal } from '../../support/terminal-program.ts'
 
 /** Two hosts that ask something different each, and what was answered. */
-async function askingHosts() {
+async function askingHosts(promptOf = (name: string) => `Code of ${name}: `) {
   const answers: string[] = []
   const asking = (prompt: string) => (attempt: AuthContext) => {
     if (attempt.method !== 'keyboard-interactive') return attempt.reject(['keyboard-interactive'])
@@ -24,7 +24,7 @@ async function askingHosts() {
   }
   const hosts = await Promise.all(
     ['m1', 'm2'].map(async (name) => {
-      const server = await startInProcessServer(asking(`Code of ${name}: `))
+      const server = await startInProcessServer(asking(promptOf(name)))
       return { name, ...server.endpoint() }
     }),
   )
@@ -51,6 +51,20 @@ describe.skipIf(!requirement('ssh'))('a question of a server', () => {
     expect(program.code()).toBe(130)
     expect(program.text().match(/The server asks/g)).toHaveLength(1)
     expect(answers).toEqual([])
+  })
+
+  it('has its further rows indented, wherever the terminal would break it', async () => {
+    const fill = 'x'.repeat(95)
+    const { environment, words } = await askingHosts(() => `${fill} Password of root on m9: `)
+    const program = startOnTerminal([...PROGRAM, ...words, 'run', 'm1', '--', 'true'], environment)
+    onTestFinished(() => void program.close())
+    await program.shows(/The server asks: x/)
+    const rows = program.text().split(/\r?\n/)
+    const first = rows.findIndex((row) => row.startsWith('The server asks: '))
+    const further = rows.slice(first + 1)
+    expect(further.length).toBeGreaterThan(0)
+    for (const row of further) expect(row).toMatch(/^ {2}/)
+    for (const row of rows) expect(row.length).toBeLessThanOrEqual(120)
   })
 
   it('is nobody’s where there is no terminal, and is not said to be dismissed', async () => {

@@ -252,6 +252,16 @@ describe('muster job', () => {
     expect((await job(['list'])).output).toMatch(/^no jobs;/)
   })
 
+  test('launch names the launchers for a word that is none, with a command or without', async () => {
+    for (const words of [['torchrn'], ['torchrn', 'train.py']]) {
+      const { exitCode, messages } = await muster(['launch', ...words])
+      expect([exitCode, messages]).toEqual([
+        2,
+        expect.stringMatching(/^muster: unknown launcher: torchrn; did you mean torchrun\?\nLaunchers: mpi, /),
+      ])
+    }
+  })
+
   test('logs names the ranks that there are for one that the job will not have', async () => {
     await job(['submit', '--bundles', '4', '--', 'true'])
     const said = async (...options: string[]) => (await job(['logs', '1', ...options])).messages
@@ -548,7 +558,8 @@ describe('muster job', () => {
         },
       })
     }
-    await job(['edit', '1', '--gpu', '2'])
+    expect((await job(['edit', '1', '--gpu', '2'])).messages).toContain('warning: no host can ever hold this job.')
+    expect((await job(['edit', '1', '--priority', '7'])).messages).not.toContain('warning')
     {
       using store = openStore()
       expect(store.get(1)?.spec.request).toMatchObject({
