@@ -2,6 +2,7 @@
 
 import type { Writable } from 'node:stream'
 import { counted } from '../../base/counted.ts'
+import { csvCell } from '../../base/csv-cell.ts'
 import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { record } from '../../base/json-lines.ts'
@@ -121,14 +122,6 @@ export function* csvLines({ spec }: Pick<Study, 'spec'>, trials: readonly Trial[
 }
 
 const csvLine = (cells: readonly string[]): string => `${cells.map(csvCell).join(',')}\r\n`
-
-/** Texts of hosts and programs must not act on a terminal, nor on a spreadsheet. */
-function csvCell(text: string): string {
-  const shown = printable(text)
-  const isFormula = /^[=+@\t\r-]/.test(shown) && metricNumber(shown) === undefined
-  const safe = isFormula ? `'${shown}` : shown
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
-}
 
 async function toOptuna(
   study: Study,

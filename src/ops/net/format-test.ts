@@ -1,8 +1,8 @@
 /** A pair or an NFS mount that was measured, as CSV and as charts (SVG). Pure. */
+import { csvCell } from '../../base/csv-cell.ts'
 import { escapeHtml } from '../../base/escape-html.ts'
 import { printable } from '../../base/printable.ts'
 import { clockText, dayText } from '../../base/time-text.ts'
-import { csvCell } from './csv-cell.ts'
 import { formatValue, type KeptTest, seriesOf, type TestSeries } from './kept-test.ts'
 import type { NetFinding } from './mesh/judge.ts'
 import { nfsPlace, nfsSummary } from './nfs/measure-nfs.ts'

@@ -1,10 +1,10 @@
 /** A mesh for a terminal (matrix of bandwidths, slowest links, findings), as CSV, and as a picture (SVG). Pure. */
+import { csvCell } from '../../../base/csv-cell.ts'
 import { escapeHtml } from '../../../base/escape-html.ts'
 import { formatBitRate, shortBitRate } from '../../../base/format-bit-rate.ts'
 import { printable } from '../../../base/printable.ts'
 import { clockText, dayText } from '../../../base/time-text.ts'
 import { GRAVITIES, type Gravity } from '../../kernel/finding.ts'
-import { csvCell } from '../csv-cell.ts'
 import { measuredOf, median, type NetFinding, noProblemsText, retransmitsAGigabyte } from './judge.ts'
 import { formatMs, type LinkOutcome, type LinkResult } from './link.ts'
 import type { MeshReport } from './measure-mesh.ts'
