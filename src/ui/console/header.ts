@@ -174,8 +174,7 @@ function differencePart({ equalGroups, isFolded }: ConsoleState, theme: Theme, i
   return { text: ` ${how}${who} `, colour: theme.warning }
 }
 
-const untilText = ({ lostInput }: ConsoleState): string =>
-  lostInput === undefined ? '' : `until ${lostInput === 'program' ? 'Ctrl-C' : 'Enter'} `
+const untilText = ({ lostInput }: ConsoleState): string => (lostInput === 'line' ? 'until Enter ' : '')
 
 function receiverText(state: ConsoleState, page: PageInfo) {
   const receivers = receiverList(state)
@@ -372,7 +371,10 @@ function narrowHint(state: ConsoleState): Hints {
   const before = receiversBeforeDifferent(state)
   if (before !== undefined && state.receivers.size > 1) return hint(`back to ${counted(before.size, 'host')}`)
   const late = lateReceivers(state)
-  if (late.length > 0) return commandHint(state, 'receive-all', `also ${clip(foldHostSet(late), NAMES_WIDTH)}`)
+  if (late.length > 0) {
+    const how = liveReceivers(state).length === 0 ? 'type into' : 'also'
+    return commandHint(state, 'receive-all', `${how} ${clip(foldHostSet(late), NAMES_WIDTH)}`)
+  }
   const diverged = divergedReceivers(state)
   // Nothing can be typed into a host without a shell.
   const different = diverged.filter((host) => isUp(state, host))

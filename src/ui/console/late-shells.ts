@@ -3,8 +3,8 @@
  * keys: the rest of a line, or a line for a program that runs on the others, would be a command of its own there. Such a host gets
  * no keys beside others until no line is half typed and its shell waits for one as theirs do. Once the others have run commands, equal
  * prompts prove nothing: it has none of their variables and nested shells. Then only the user lets it in.
- * Where no receiver is left that has the beginning of the line, the rest of it goes nowhere; what is for a program, which may be many
- * lines or a password, goes nowhere until Ctrl-C.
+ * Where no receiver is left that has what its last shell ran (a directory, variables, a program), only the user lets the new ones in,
+ * too. If nothing was run, but a line was half typed, the rest of that goes nowhere.
  */
 import type { Clock } from '../../base/clock.ts'
 import type { ShellState } from '../../ssh/create-fleet.ts'
@@ -16,10 +16,10 @@ export const lateReason = (
   { lostInput }: Pick<ConsoleState, 'lostInput'>,
   { hasMissed = false }: { readonly hasMissed?: boolean } = {},
 ): string =>
-  lostInput === 'program'
-    ? 'text for a program that was lost; Ctrl-C begins a new line'
-    : lostInput === 'line'
-      ? 'a line, or its beginning, reached no shell'
+  lostInput === 'line'
+    ? 'a line, or its beginning, reached no shell'
+    : lostInput === 'shell'
+      ? 'its shell is new and lacks what ran in the last one'
       : hasMissed
         ? 'it missed what the others got'
         : 'its shell is new and lacks what the others ran'
@@ -27,7 +27,6 @@ export const lateReason = (
 const ENTERS = [0x0d, 0x0a] as const
 /** Enter, and the keys that give a line up: Ctrl-C, Ctrl-U. */
 const ENDS: ReadonlySet<number> = new Set([...ENTERS, 0x03, 0x15])
-const CTRL_C = 0x03
 const MOST_OPEN_LINES = 100
 /** Keys that neither put text into a line nor end one everywhere: they delete (Backspace, Ctrl-D, Ctrl-K, Ctrl-W), move, redraw (Ctrl-L), stop (Ctrl-Z, Ctrl-\). */
 const ADDS_NOTHING = /^(?:[\x7f\b\x04\x0b\x17\x01\x05\x0c\x1a\x1c]|\x1b[[O][CDHF])+$/
@@ -93,7 +92,8 @@ export class LateShells {
       this.#openMs.delete(host)
     }
     if (kind === 'open' && !this.#typedMs.has(host) && this.#mustWait(host)) {
-      if (this.#others().some((name) => this.#gotLines.has(name))) this.#missed.add(host)
+      const lacksLines = this.#options.state().lostInput === 'shell'
+      if (lacksLines || this.#others().some((name) => this.#gotLines.has(name))) this.#missed.add(host)
       this.#setLate((name) => name === host, true)
     }
     this.check()
@@ -123,16 +123,15 @@ export class LateShells {
       this.#gotLines.add(host)
       this.#openMs.set(host, [...this.#openLines(host), ...Array<number>(lines).fill(nowMs)].slice(-MOST_OPEN_LINES))
     }
-    const isProgram = this.#options.state().lostInput === 'program'
-    if (isProgram ? bytes.includes(CTRL_C) : ENDS.has(bytes.at(-1) ?? 0)) this.#endLine()
+    if (this.#options.state().lostInput === 'shell' && hosts.length === 0) return
+    if (ENDS.has(bytes.at(-1) ?? 0)) this.#endLine()
     else if (!ADDS_NOTHING.test(Buffer.from(bytes).toString('latin1'))) this.#isLineOpen = true
   }
 
   /** After the key that ends the line that was lost; undefined: none was, or it is not among these. */
   endOfLost(bytes: Uint8Array): number | undefined {
-    const { lostInput } = this.#options.state()
-    if (lostInput === undefined) return undefined
-    const at = bytes.findIndex((byte) => (lostInput === 'program' ? byte === CTRL_C : ENDS.has(byte)))
+    if (this.#options.state().lostInput !== 'line') return undefined
+    const at = bytes.findIndex((byte) => ENDS.has(byte))
     return at < 0 ? undefined : at + 1
   }
 
@@ -162,7 +161,8 @@ export class LateShells {
   /** The user wants these to get keys at once. */
   letIn(hosts: readonly string[]): void {
     this.#lostLines.clear()
-    for (const host of hosts) this.#renewed.delete(host)
+    // One that is let in alone is not let in beside older shells.
+    for (const host of hosts) if (getsKeysBeside(this.#options.state(), host)) this.#renewed.delete(host)
     this.#options.update({ lostInput: undefined })
     this.#setLate((host) => hosts.includes(host), false)
   }
@@ -183,13 +183,8 @@ export class LateShells {
   #noteLast(host: string, shell: ShellState): void {
     const { state, update, isAtPrompt } = this.#options
     const isLost = shell.kind === 'ended' && shell.end.kind === 'lost' && this.#typedMs.has(host)
-    if (isLost && !isAtPrompt(host)) {
-      this.#isLineOpen = true
-      update({ lostInput: 'program' })
-    } else if ((this.#isLineOpen || this.#lostLines.size > 0) && state().lostInput === undefined) {
-      this.#isLineOpen = true
-      update({ lostInput: 'line' })
-    }
+    if (isLost && (this.#gotLines.has(host) || !isAtPrompt(host))) update({ lostInput: 'shell' })
+    else if (this.#isLineOpen && state().lostInput === undefined) update({ lostInput: 'line' })
   }
 
   #openLines(host: string): readonly number[] {

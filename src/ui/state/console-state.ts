@@ -164,8 +164,10 @@ export type ConsoleState = FileTabsState & {
    * sent; once a letter was dropped, nothing until its line is over.
    */
   readonly held: 'moment' | 'line' | undefined
-  /** No shell has the beginning of the line that is typed, or the full-screen program that it is for: the rest goes to no late shell. */
-  readonly lostInput: 'line' | 'program' | undefined
+  /**
+   * No shell has the beginning of the line that is typed: the rest goes to no late shell. `shell`: none has what the last one ran.
+   */
+  readonly lostInput: 'line' | 'shell' | undefined
   /** Receivers that differ from most: another program, another prompt, no shell. */
   readonly diverged: readonly string[]
   /** No group of receivers is the largest: `diverged` are outside the first of the equally large ones. */

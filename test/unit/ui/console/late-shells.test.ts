@@ -159,11 +159,11 @@ it('does not become the receiver because the others are lost, or none was select
   expect([...fleet.received.keys()]).not.toContain('m2')
   await comeBack(['m1'])
   rest()
-  expect(header()).toContain('no keys yet: m2')
+  expect(header()).toContain('no keys yet: m[1-2]')
   type(`${LEADER}n`)
   rest()
   type(`${LEADER}i`)
-  expect(header()).toContain('no keys yet: m2')
+  expect(header()).toContain('no keys yet: m[1-2]')
   type(`${LEADER}a`)
   expect(header()).not.toContain('no keys yet')
   toM2()
@@ -198,6 +198,8 @@ it('that was alone with others that were lost, too, gets no keys beside older sh
   type(`${LEADER}/m[2-3]\r`)
   await comeBack(['m2', 'm3'])
   rest()
+  expect(header()).toContain(' TYPING INTO NO HOST  new shell, no keys yet: m[2-3] ')
+  type(`${LEADER}a`)
   expect(header()).toContain(' TYPING INTO 2: m[2-3] ')
   type('ls\r')
   expect(toM2()).toBe('ls\r')
@@ -369,7 +371,7 @@ describe('when all receivers have lost the beginning of a line', () => {
     await comeBack(names)
     clock.advance(60_000)
     expect(header()).toContain(' TYPING INTO NO HOST until Enter  new shell, no keys yet: m[1-4] ')
-    expect(footer()).toContain('Ctrl-] a also m[1-4]')
+    expect(footer()).toContain('Ctrl-] a type into m[1-4]')
     type('host')
     type('name\r')
     expect([...fleet.received]).toEqual([])
@@ -446,41 +448,61 @@ describe('when all receivers have lost the beginning of a line', () => {
     expect(fleet.received.get('m2')).toBe('ls\r')
   })
 
-  it('a line of which nothing was shown was lost with the connection: the next one goes nowhere, either', async () => {
-    const { type, comeBack, fleet, header, clock } = await atPrompts()
+  it.each([
+    ['nothing was shown', 'cd old\r', undefined],
+    ['everything was shown', 'cd old\r', (host: string) => `cd old\r\n${prompt(host, '/old')}`],
+    ['more was to be typed: a full-screen program', 'vim x\r', () => '\x1b[?1049h\x1b[2Jsome text'],
+    ['more was to be typed: a password', 'sudo -v\r', () => '\r\n[sudo] password for root: '],
+    ['more was to be typed: lines of a file', 'cat > x\r', () => '\r\n'],
+    ['more was to be typed: Python', 'python3\r', () => '\r\n>>> '],
+    ['more was to be typed: a command that runs', 'sleep 100\r', () => '\r\n'],
+    ['the next one was half typed', 'cd old\recho do not ', (host: string) => `cd old\r\n${prompt(host)}echo do not `],
+  ])('none gets keys after a line of which %s, until the user selects all', async (_name, line, shown) => {
+    const { type, comeBack, fleet, header, footer, clock, console, printAll } = await atPrompts()
     clock.advance(1000)
-    type('cd old\r')
+    type(line)
+    if (shown !== undefined) await printAll(names, shown)
     await comeBack(names)
-    expect(header()).toContain(' TYPING INTO NO HOST until Enter ')
+    clock.advance(60_000)
+    expect(header()).toContain(' TYPING INTO NO HOST  new shell, no keys yet: m[1-4] ')
+    expect(footer()).toContain('Ctrl-] a type into m[1-4]')
     type('rm -rf *\r')
+    expect(console.state.notice?.text).toBe('not sent to m[1-4]: its shell is new and lacks what ran in the last one')
+    type('x\x03y\r')
     expect([...fleet.received]).toEqual([])
+    type(`${LEADER}als\r`)
+    expect([...fleet.received.values()]).toEqual(['ls\r', 'ls\r', 'ls\r', 'ls\r'])
     expect(header()).toContain(' TYPING INTO ALL 4: m[1-4] ')
-    type('ls\r')
-    expect([...fleet.received.values()]).toEqual(['ls\r', 'ls\r', 'ls\r', 'ls\r'])
   })
 
-  it('a line that was answered before is no reason to wait', async () => {
-    const { type, comeBack, fleet, header, printAll } = await atPrompts()
-    type('ls\r')
-    await printAll(names, (host) => `ls\r\n${prompt(host)}`)
-    await comeBack(names)
-    expect(header()).toContain(' TYPING INTO ALL 4: ')
-    type('ls\r')
-    expect([...fleet.received.values()]).toEqual(['ls\r', 'ls\r', 'ls\r', 'ls\r'])
+  it('however long after each other they were lost', async () => {
+    const { type, comeBack, rest, header, printAll } = await atPrompts()
+    type('cd /srv\r')
+    await printAll(names, (host) => `cd /srv\r\n${prompt(host, '/srv')}`)
+    for (const host of names) {
+      await comeBack([host])
+      rest()
+    }
+    expect(header()).toContain(' TYPING INTO NO HOST  new shell, no keys yet: m[1-4] ')
+    type(`${LEADER}a`)
+    expect(header()).toContain(' TYPING INTO ALL 4: m[1-4] ')
   })
 
-  it('text for a full-screen program that was lost goes nowhere until Ctrl-C, however many lines it has', async () => {
-    const { type, comeBack, fleet, printAll, header, console } = await atPrompts()
-    type('vim x\r')
-    await printAll(names, () => '\x1b[?1049h\x1b[2Jsome text')
-    await comeBack(names)
-    type('first line\recho second\r')
-    expect([...fleet.received]).toEqual([])
-    expect(header()).toContain(' TYPING INTO NO HOST until Ctrl-C ')
-    type('\x03')
-    expect(console.state.notice?.text).toBe('m[1-4] get keys again')
-    expect([...fleet.received]).toEqual([])
-    expect(header()).toContain(' TYPING INTO ALL 4: ')
+  it('one that was let in alone is not let in beside older shells', async () => {
+    const { type, comeBack, rest, header, printAll, console, toM2 } = await atPrompts()
+    type('cd /srv\r')
+    await printAll(names, (host) => `cd /srv\r\n${prompt(host, '/srv')}`)
+    console.change(() => ({ focus: 'm2' }))
+    type(`${LEADER}s`)
+    await comeBack()
+    rest()
+    expect(header()).toContain(' TYPING INTO NO HOST  new shell, no keys yet: m2 ')
+    type(`${LEADER}als\r`)
+    expect(toM2()).toBe('ls\r')
+    expect(header()).toContain(' TYPING INTO m2 alone ')
+    type(`${LEADER}s`)
+    rest()
+    expect(header()).toContain(' TYPING INTO 3 of 4: m[1,3-4]  new shell, no keys yet: m2 ')
   })
 
   it('stays out when all are selected again, who have run lines', async () => {
@@ -500,46 +522,23 @@ describe('when all receivers have lost the beginning of a line', () => {
     expect(header()).toContain(' TYPING INTO 3 of 4: ')
   })
 
-  it.each([
-    ['a password', 'sudo -v\r', '\r\n[sudo] password for root: '],
-    ['lines of a file', 'cat > x\r', '\r\n'],
-    ['Python', 'python3\r', '\r\n>>> '],
-    ['a command that runs', 'sleep 100\r', '\r\n'],
-  ])('what is typed for %s goes nowhere until Ctrl-C', async (_name, command, shown) => {
-    const { type, comeBack, fleet, printAll, header, console } = await atPrompts()
-    type(command)
-    await printAll(names, () => shown)
-    await comeBack(names)
-    type('secret\r')
-    expect(console.state.notice?.text).toMatch(/^not sent to m\[1-4\]: text for a program that was lost; Ctrl-C/)
-    type('ls\r')
-    expect([...fleet.received]).toEqual([])
-    type('x\x03')
-    expect(console.state.notice?.text).toMatch(/^not sent to m/)
-    type('ls\r')
-    expect([...fleet.received.values()]).toEqual(['ls\r', 'ls\r', 'ls\r', 'ls\r'])
-    expect(header()).toContain(' TYPING INTO ALL 4: ')
-  })
-
-  it('a prompt in another directory is one, and a shell that ended by itself holds nothing back', async () => {
-    const { type, comeBack, fleet, print, printAll } = await atPrompts(['m2'])
-    type('cd /tmp\r')
-    await printAll(['m2'], (host) => `cd /tmp\r\n${prompt(host, '/tmp')}`)
-    await comeBack()
-    type('ls\r')
-    expect(fleet.received.get('m2')).toBe('ls\r')
+  it('a shell that ended by itself holds nothing back', async () => {
+    const { type, fleet, print } = await atPrompts(['m2'])
+    type('exec true\r')
     await print('m2', 'exec true\r\n')
     fleet.events.emit({ type: 'shell', host: 'm2', state: { kind: 'ended', end: { kind: 'exit', code: 0 } } })
-    await comeBack()
+    fleet.up('m2')
+    await print('m2', `\r\n${prompt('m2')}`)
     type('ls\r')
-    expect(fleet.received.get('m2')).toBe('ls\r')
+    expect(fleet.received.get('m2')).toMatch(/ls\r$/)
   })
 
   it('a host that was selected alone waits for the end of it, and then gets keys alone', async () => {
     const { type, comeBack, toM2, header, console, fleet } = await atPrompts()
+    type(`${LEADER}n${LEADER}/m1,m3,m4\r`)
     type('ls\r')
     console.change(() => ({ focus: 'm2' }))
-    type(`${LEADER}s`)
+    type(`${LEADER}a${LEADER}s`)
     fleet.received.clear()
     type('echo do not ')
     await comeBack()
