@@ -57,6 +57,8 @@ export class LateShells {
   readonly #lostLines = new Map<string, number>()
   /** Hosts whose last shell had got whole lines when it ended: theirs lacks what these did, and has got nothing beside an older one. */
   readonly #renewed = new Set<string>()
+  /** Hosts whose connection was lost with what its shell had run: only the user lets their new one in, whoever was a receiver. */
+  readonly #lost = new Set<string>()
   /** Late hosts that are without a line that others have run: only the user lets them in. */
   readonly #missed = new Set<string>()
   /** How often a shell of the host has ended or begun to open. */
@@ -84,6 +86,8 @@ export class LateShells {
       )
     }
     if (state.receivers.has(host) && !getsKeysBeside(state, host)) this.#noteLast(host, shell)
+    if (isLost && this.#gotLines.has(host)) this.#lost.add(host)
+    else if (kind === 'ended' && !isLost) this.#lost.delete(host)
     if (kind !== 'open') {
       if (this.#gotLines.has(host)) this.#renewed.add(host)
       this.#changes.set(host, this.#changeOf(host) + 1)
@@ -91,9 +95,9 @@ export class LateShells {
       this.#gotLines.delete(host)
       this.#openMs.delete(host)
     }
-    if (kind === 'open' && !this.#typedMs.has(host) && this.#mustWait(host)) {
-      const lacksLines = this.#options.state().lostInput === 'shell'
-      if (lacksLines || this.#others().some((name) => this.#gotLines.has(name))) this.#missed.add(host)
+    const lacksOwn = this.#lost.has(host)
+    if (kind === 'open' && !this.#typedMs.has(host) && (lacksOwn || this.#mustWait(host))) {
+      if (lacksOwn || this.#others().some((name) => this.#gotLines.has(name))) this.#missed.add(host)
       this.#setLate((name) => name === host, true)
     }
     this.check()
@@ -161,6 +165,7 @@ export class LateShells {
   /** The user wants these to get keys at once. */
   letIn(hosts: readonly string[]): void {
     this.#lostLines.clear()
+    for (const host of hosts) this.#lost.delete(host)
     // One that is let in alone is not let in beside older shells.
     for (const host of hosts) if (getsKeysBeside(this.#options.state(), host)) this.#renewed.delete(host)
     this.#options.update({ lostInput: undefined })

@@ -488,6 +488,41 @@ describe('when all receivers have lost the beginning of a line', () => {
     expect(header()).toContain(' TYPING INTO ALL 4: m[1-4] ')
   })
 
+  it.each([
+    ['another host was selected', `${LEADER}/m4\r`, ['m1', 'm2', 'm3'], `${LEADER}/m[1-3]\r`, 'm[1-3]'],
+    ['none was selected', `${LEADER}n`, names, `${LEADER}/m*\r`, 'm[1-4]'],
+  ])('also those that came back while %s', async (_name, away, lost, back, held) => {
+    const { type, comeBack, rest, header, printAll, fleet } = await atPrompts()
+    type('cd /srv\r')
+    await printAll(names, (host) => `cd /srv\r\n${prompt(host, '/srv')}`)
+    type(away)
+    await comeBack(lost)
+    rest()
+    type(back)
+    expect(header()).toContain(` TYPING INTO NO HOST  new shell, no keys yet: ${held} `)
+    fleet.received.clear()
+    type('pwd\r')
+    expect([...fleet.received]).toEqual([])
+    type(`${LEADER}a`)
+    expect(header()).not.toContain('no keys yet')
+  })
+
+  it('those that were no receivers when one was let in stay out', async () => {
+    const { type, comeBack, rest, header, printAll } = await atPrompts()
+    type('cd /srv\r')
+    await printAll(names, (host) => `cd /srv\r\n${prompt(host, '/srv')}`)
+    type(`${LEADER}s`)
+    await comeBack(names)
+    rest()
+    type(`${LEADER}a`)
+    expect(header()).toContain(' TYPING INTO m1 alone ')
+    type(`${LEADER}s`)
+    rest()
+    expect(header()).toContain(' TYPING INTO 1 of 4: m1  new shell, no keys yet: m[2-4] ')
+    type(`${LEADER}a`)
+    expect(header()).toContain(' TYPING INTO ALL 4: ')
+  })
+
   it('one that was let in alone is not let in beside older shells', async () => {
     const { type, comeBack, rest, header, printAll, console, toM2 } = await atPrompts()
     type('cd /srv\r')
