@@ -471,6 +471,7 @@ export class ConsoleApp implements PageContext, Disposable {
     const late = lateReceivers(this.state)
     this.#lateShells.letIn(late)
     if (late.length === 0) this.change(allReceive)
+    else if (this.state.notice?.about === 'receivers') this.store.update({ notice: undefined })
   }
 
   showTab(tab: Tab): void {
