@@ -57,7 +57,7 @@ export class LateShells {
   readonly #lostLines = new Map<string, number>()
   /** Hosts whose last shell had got whole lines when it ended: theirs lacks what these did, and has got nothing beside an older one. */
   readonly #renewed = new Set<string>()
-  /** Hosts whose connection was lost with what its shell had run: only the user lets their new one in, whoever was a receiver. */
+  /** Hosts that lost a shell which had got whole lines: only the user lets their new shells in, also those of hosts that were no receivers. */
   readonly #lost = new Set<string>()
   /** Late hosts that are without a line that others have run: only the user lets them in. */
   readonly #missed = new Set<string>()
