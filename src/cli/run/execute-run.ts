@@ -10,6 +10,7 @@ import { printable } from '../../base/printable.ts'
 import { isInForeground } from '../../base/processes.ts'
 import { timeText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
+import { replacedIn } from '../../ops/run/command-template.ts'
 import { formatSummary, isSuccess, type RunOutcome, type RunSummary, summarize } from '../../ops/run/outcome.ts'
 import { OutputStore } from '../../ops/run/output-store.ts'
 import { HostRun, type RunEvent } from '../../ops/run/run-hosts.ts'
@@ -219,6 +220,9 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
   }
   if (options.json !== true && !isUnread && (names.length > 1 || summary.exit0 < names.length))
     screen.notice(`muster: ${formatSummary(summary)}\n`)
+  const replaced = plan.record.isRaw ? undefined : replacedIn(plan.record.command)
+  if (replaced !== undefined && options.json !== true && context.stderr.isTTY === true)
+    screen.notice(`muster: ${replaced}\n`)
   if (plan.stdin === undefined && plan.record.stdinNames === undefined && isPiped(context))
     screen.err('muster: the command did not get what you piped into muster; pass --stdin - to send it\n')
   const failed = names.filter((name) => !isSuccess(outcomes.get(name) ?? { kind: 'cancelled' }))

@@ -22,8 +22,27 @@ export function expandWord(template: string, { host, ownName = host, number, use
   return expand(template, { h: ownName, n: String(number), u: user })
 }
 
+const MEANINGS = { h: 'name', n: 'number', u: 'user' } as const
+
+/** What was replaced in these words, in a sentence: programs like stat and squeue have formats of the same letters. Undefined: nothing. */
+export function replacedIn(words: readonly string[]): string | undefined {
+  const found = new Set(
+    words.flatMap((word) =>
+      [...word.matchAll(PLACEHOLDER)].flatMap(([whole, literal]) => (literal === '' ? whole : [])),
+    ),
+  )
+  const letters = (['h', 'n', 'u'] as const).filter((letter) => found.has(`%${letter}`))
+  const [first] = letters
+  if (first === undefined) return undefined
+  const names = letters.map((letter) => `%${letter}`)
+  const meanings = letters.map((letter) => MEANINGS[letter])
+  return `${names.join(' and ')} ${letters.length > 1 ? 'stand' : 'stands'} for each host's ${meanings.join(' and ')}; for a literal %${first} write %%${first}, or pass --raw`
+}
+
+const PLACEHOLDER = /%(%?)([hnu])/g
+
 function expand(template: string, values: Readonly<Record<string, string>>): string {
-  return template.replace(/%(%?)([hnu])/g, (_, literal: string, letter: string) =>
+  return template.replace(PLACEHOLDER, (_, literal: string, letter: string) =>
     literal === '' ? (values[letter] ?? '') : `%${letter}`,
   )
 }

@@ -194,7 +194,9 @@ describe('muster run', () => {
     await waitUntil(() => running.stderr().includes('m[8-10] (3) …  first\n0/3 done, running: m[8-10]\n'), 'the group')
     writeFileSync(gate, '')
     expect(await running.code).toBe(1)
-    expect(running.stderr()).toMatch(/\x1b\[\d+A\r\x1b\[Jmuster: 3 hosts: 2 ok, 1 failed\n$/)
+    expect(running.stderr()).toMatch(
+      /\x1b\[\d+A\r\x1b\[Jmuster: 3 hosts: 2 ok, 1 failed\nmuster: %n stands for [^\n]+\n$/,
+    )
     expect(running.stdout()).toContain('m[8,10] (2)')
   })
 
@@ -263,6 +265,23 @@ describe('muster run', () => {
       expect(said).toEqual([['pipe', true]])
     },
   )
+
+  it('says at a terminal which of the placeholders it replaced, last', async () => {
+    const said = []
+    for (const [isTerminal, ...words] of [
+      [true, '--', 'echo %u'],
+      [true, '--raw', '--', 'echo %u'],
+      [true, '--json', '--', 'echo %u'],
+      [true, '--', 'date +%s'],
+      [false, '--', 'echo %u'],
+    ] as const) {
+      const { code, stderr } = start(['run', 'm8', ...words], { isTerminal })
+      await code
+      if (stderr().includes('stands for')) said.push([words, stderr().split('\n').at(-2)])
+    }
+    const sentence = "muster: %u stands for each host's user; for a literal %u write %%u, or pass --raw"
+    expect(said).toEqual([[['--', 'echo %u'], expect.stringContaining(sentence)]])
+  })
 
   it('retries on the failed hosts only', async () => {
     const command = `echo ran; [ %n = 1 ] || test -e ${path('mended')}`

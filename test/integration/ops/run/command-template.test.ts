@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { shellQuote } from '../../../../src/base/shell-quote.ts'
-import { expandCommand, expandWord, parseInterpreter } from '../../../../src/ops/run/command-template.ts'
+import { expandCommand, expandWord, parseInterpreter, replacedIn } from '../../../../src/ops/run/command-template.ts'
 import { anyCharacter } from '../../../support/any-character.ts'
 
 const m8 = { host: 'm8', number: 3, user: 'ann' }
@@ -14,6 +14,14 @@ describe('the template of a command', () => {
 
   it('leaves other percent signs alone', () => {
     expect(expandCommand("date +%s; printf '100%%'; echo %%h", m8)).toBe("date +%s; printf '100%%'; echo %h")
+  })
+
+  it.each([
+    [['stat', '-c', '%n', '/'], "%n stands for each host's number; for a literal %n write %%n, or pass --raw"],
+    [['squeue -o "%u %h"'], "%h and %u stand for each host's name and user; for a literal %h write %%h, or pass --raw"],
+    [['date +%s; echo %%h 100%'], undefined],
+  ])('says what it replaced in %j', (words, expected) => {
+    expect(replacedIn(words)).toBe(expected)
   })
 
   it('quotes a value that the shell would interpret, but not for an argument of a script', () => {
