@@ -434,16 +434,19 @@ export class ConsoleApp implements PageContext, Disposable {
       if (state.notice?.about === 'receivers' && state.notice === before.notice)
         this.store.update({ notice: undefined })
     }
-    if (state.receivers !== before.receivers && this.page) this.#noticeReceivers()
+    if (state.receivers !== before.receivers && this.page) this.noticeReceivers()
     this.#applySizes()
     this.#noteSeen()
     this.#runClock()
   }
 
   /** The header of a tab does not name them. */
-  #noticeReceivers(): void {
-    const hosts = receiverList(this.state)
-    this.notice(hosts.length === 0 ? 'no receivers' : `receivers: ${foldHostSet(hosts)}`, 'info', 'receivers')
+  noticeReceivers(): void {
+    const late = lateReceivers(this.state)
+    const others = receiverList(this.state).filter((host) => !late.includes(host))
+    const receive = others.length > 0 ? `receivers: ${foldHostSet(others)}` : late.length > 0 ? [] : 'no receivers'
+    const text = [receive, late.length > 0 ? `no keys yet: ${foldHostSet(late)}` : []].flat().join('; ')
+    this.notice(text, 'info', 'receivers')
   }
 
   /** The page that is shown; undefined: the shells are. */

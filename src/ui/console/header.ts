@@ -369,7 +369,7 @@ const commandHint = (state: ConsoleState, id: ActionId, does: string): Hints =>
 function narrowHint(state: ConsoleState): Hints {
   const hint = (does: string): Hints => commandHint(state, 'receive-different', does)
   const before = receiversBeforeDifferent(state)
-  if (before !== undefined && state.receivers.size > 1) return hint(`back to ${counted(before.size, 'host')}`)
+  if (before !== undefined && state.receivers.size > 1) return hint(backTo(state, before))
   const late = lateReceivers(state)
   if (late.length > 0) {
     const how = liveReceivers(state).length === 0 ? 'type into' : 'also'
@@ -384,6 +384,12 @@ function narrowHint(state: ConsoleState): Hints {
   return hint(areByScreen ? 'hosts that differ' : `only ${clip(foldHostSet(different), NAMES_WIDTH)}`)
 }
 
+/** New shells that others do not wait for would get no keys there. */
+function backTo({ hosts }: ConsoleState, before: ReadonlySet<string>): string {
+  const late = [...before].filter((name) => hosts.get(name)?.isLate)
+  return `back to ${counted(late.length < before.size ? before.size - late.length : before.size, 'host')}`
+}
+
 function soloHint(state: ConsoleState): Hints {
   const { receivers, receiversBeforeSolo: before } = state
   const hosts = focusedHosts(state)
@@ -391,8 +397,7 @@ function soloHint(state: ConsoleState): Hints {
   if (first === undefined || state.hosts.size < 2) return []
   const hint = (does: string): Hints => commandHint(state, 'receive-solo', does)
   // The host that received alone may be gone.
-  if (before !== undefined && (receivers.size === 0 || areReceivers(state, hosts)))
-    return hint(`back to ${counted(before.size, 'host')}`)
+  if (before !== undefined && (receivers.size === 0 || areReceivers(state, hosts))) return hint(backTo(state, before))
   if (before === undefined && (receivers.size <= 1 || areReceivers(state, hosts))) return []
   return hint(`only ${hosts.length === 1 ? clipName(first, 12) : clip(foldHostSet(hosts), NAMES_WIDTH)}`)
 }

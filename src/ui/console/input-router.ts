@@ -120,7 +120,7 @@ function toggleDifferent(app: ConsoleApp): void {
   const before = receiversBeforeDifferent(app.state)
   if (before) {
     app.change((state) => setReceivers(state, before))
-    return app.notice(`receivers: ${foldHostSet(receiverList(app.state))}`, 'info', 'receivers')
+    return app.noticeReceivers()
   }
   const { names: hosts, tiedWith } = differentHosts(app.state, () => app.comparison.refresh())
   if (hosts.length === 0) {

@@ -347,6 +347,19 @@ it('`a` lets a late one of some receivers in, and selects all only when it is pr
   expect(header()).toContain(' TYPING INTO ALL 4: ')
 })
 
+it('is not counted among those that get keys after `f` or `s` goes back', async () => {
+  const { type, comeBack, rest, header, footer, printAll, others, console } = await atPrompts()
+  type('cd /srv\r')
+  await printAll(others, (host) => `cd /srv\r\n${prompt(host, '/srv')}`)
+  await comeBack()
+  rest()
+  type(`${LEADER}s`)
+  expect(header()).toContain(' TYPING INTO m1 alone ')
+  expect(footer()).toContain('Ctrl-] s back to 3 hosts')
+  type(`${LEADER}s${LEADER}f${LEADER}f`)
+  expect(console.state.notice?.text).toBe('receivers: m[1,3-4]; no keys yet: m2')
+})
+
 it('gets keys when it is selected alone, and others that nobody typed into wait for nothing', async () => {
   const { type, comeBack, rest, toM2, fleet, header } = await atPrompts()
   await comeBack()
