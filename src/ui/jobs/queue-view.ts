@@ -37,6 +37,9 @@ export const LOG_IS_OTHER = 5
 export type RealUse = {
   readonly cpu: number
   readonly memoryBytes: number
+  readonly cores?: number
+  /** All that the host has. */
+  readonly totalBytes?: number
   /** Mean use of its GPUs, 0 to 1; undefined: it has none, or they do not report it. */
   readonly gpu?: number | undefined
   /** By index. */

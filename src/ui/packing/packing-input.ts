@@ -182,7 +182,11 @@ export const JOB_COLUMNS: readonly TableColumn<HeldCard>[] = [
 export function queueInput(state: ConsoleState, rect: Rect, theme: Theme, nowMs: number): PackingInput {
   const { queue } = state
   const { trouble, whatIf, trial, used, packingOffset: offset, picture, letters } = queue
-  const status = queue.status && { ...queue.status, down: downHosts(queue.status, state) }
+  const status = queue.status && {
+    ...queue.status,
+    hosts: queue.status.hosts.map((host) => withSampled(host, used.get(host.name))),
+    down: downHosts(queue.status, state),
+  }
   const sources = sourcesOf(state).map((source) => ({ title: sourceTitle(source), isShown: source === picture }))
   const { spot, packingList: list, packingJob: chosenJob, waitingJob: chosenWaiting, listOffsets, isByUser } = queue
   return {
@@ -194,6 +198,21 @@ export function queueInput(state: ConsoleState, rect: Rect, theme: Theme, nowMs:
       if (place === 'ray') return { kind: 'ray', picture: rayTrouble(state.ray) }
       return { kind: 'engine', place, picture: pictureAt(queue, place) ?? NO_ANSWER }
     }),
+  }
+}
+
+/** A host that no scheduler has asked yet has what its samples show. */
+function withSampled(host: PackedHost, use: RealUse | undefined): PackedHost {
+  const { unknown, ...known } = host
+  if (unknown === undefined || use === undefined) return host
+  const { cores = 0, totalBytes = 0 } = use
+  const [hasCores, hasMemory] = [unknown.includes('cores') && cores > 0, unknown.includes('memory') && totalBytes > 0]
+  const left = unknown.filter((part) => !(part === 'cores' ? hasCores : hasMemory))
+  return {
+    ...known,
+    ...(hasCores ? { cpuMilli: cores * 1000 } : {}),
+    ...(hasMemory ? { memoryBytes: totalBytes } : {}),
+    ...(left.length > 0 ? { unknown: left } : {}),
   }
 }
 

@@ -488,7 +488,8 @@ export class PackingPage implements Page {
           { name, busy, usedBytes, totalBytes, processes },
         ]),
       )
-      used.set(host, { cpu: last.cpu, memoryBytes: last.memoryUsedBytes, gpu: meanBusy(last.gpus), gpus })
+      const { cpu, cores, memoryUsedBytes: memoryBytes, memoryBytes: totalBytes } = last
+      used.set(host, { cpu, cores, memoryBytes, totalBytes, gpu: meanBusy(last.gpus), gpus })
     }
     return used
   }

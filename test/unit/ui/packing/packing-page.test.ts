@@ -647,15 +647,23 @@ describe('the current placement', () => {
       spillDirectory: '',
     }
     const slurm = new FakeCluster('@slurm')
-    const { harness } = await open(120, 40, [slurm], work)
+    const { harness, queue } = await open(120, 40, [slurm], work)
+    const [silent] = hostSpecs(1, 0).map((host) => ({ ...host, name: 'm1', cpuMilli: 0, memoryBytes: 0 }))
+    queue.next = silent && statusOf([{ ...silent, unknown: ['cores', 'memory'] }], [])
+    harness.clock.advance(2000)
+    await settle()
+    expect(screen(harness)).toContain('cores -')
     expect([...started.keys()]).toEqual(['m1', 'm2', 'm3'])
     const second = (up: number, busy: number) =>
-      `${up}.00 1.00\ncpu  ${busy} 0 0 ${up * 100} 0 0 0 0\nMemTotal: 8388608 kB\nMemAvailable: 4194304 kB\n=\n`
+      `${up}.00 1.00\ncpu  ${busy} 0 0 ${up * 100} 0 0 0 0\ncores 2\nMemTotal: 8388608 kB\nMemAvailable: 4194304 kB\n=\n`
     const gpus = [90, 60].map((busy, index) => `nvidia ${index}, u${index}, A100, ${busy}, 1, 2, 61, 310\n`).join('')
     for (const host of ['m1', 'm2']) started.get(host)?.onStdout(Buffer.from(gpus + second(1, 0) + second(2, 100)))
     harness.clock.advance(2000)
     await settle()
     expect(screen(harness)).toContain('m1 · uses 50 % cpu, 4G, 75 % gpu')
+    // What no scheduler has asked yet is in the samples.
+    expect(screen(harness)).toContain('cores 0/2')
+    expect(screen(harness)).toMatch(/mem [· ]+ 0\/8G/)
     harness.type('yyy')
     const [node] = USAGE.nodes
     const names = ['m1', '10.9.0.2', 'elsewhere']
