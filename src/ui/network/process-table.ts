@@ -15,6 +15,8 @@ type ProcessColumn = TableColumn<ProcessUse> & {
   readonly isWide?: boolean
   /** A column that is unknown of every process is left out. */
   isKnown?(process: ProcessUse): boolean
+  /** Known from the second report on. */
+  readonly isRate?: boolean
 }
 
 const amount = (value: number | undefined): string => (value === undefined ? '–' : shortAmount(value))
@@ -42,15 +44,19 @@ export const processColumns: readonly ProcessColumn[] = [
   { title: 'USER', width: 9, text: ({ user = '' }) => user, isKnown: ({ user }) => user !== undefined },
   measured('GPU', 6, ({ gpu }) => gpu, percent),
   measured('VRAM', 6, ({ gpuBytes }) => gpuBytes, memory),
-  measured('CPU', 7, ({ cpu }) => cpu, percent),
+  { ...measured('CPU', 7, ({ cpu }) => cpu, percent), isRate: true },
   measured('MEM', 6, ({ memoryBytes }) => memoryBytes, memory),
-  measured('READ/s', 8, ({ readBytes }) => readBytes, amount),
-  measured('WRITE/s', 9, ({ writtenBytes }) => writtenBytes, amount),
+  { ...measured('READ/s', 8, ({ readBytes }) => readBytes, amount), isRate: true },
+  { ...measured('WRITE/s', 9, ({ writtenBytes }) => writtenBytes, amount), isRate: true },
   { title: 'COMMAND', width: 0, isWide: true, text: ({ command }) => command },
 ]
 
-const columnsOf = ({ processes }: ProcessReport): readonly ProcessColumn[] =>
-  processColumns.filter(({ isKnown }) => isKnown === undefined || processes.some(isKnown))
+function columnsOf({ processes }: ProcessReport): readonly ProcessColumn[] {
+  const isFirst = processes.every(({ cpu }) => cpu === undefined)
+  return processColumns.filter(
+    ({ isKnown, isRate }) => isKnown === undefined || (isFirst && isRate === true) || processes.some(isKnown),
+  )
+}
 
 export function processesFrame(watched: WatchedProcesses | undefined): TableFrame | undefined {
   const last = watched?.last

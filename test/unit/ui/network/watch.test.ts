@@ -253,7 +253,7 @@ describe('the page of a host with many GPUs', () => {
   it('keeps the columns of its processes apart, whatever a host says', () => {
     const use = { gpu: 1, gpuBytes: 1e18, readBytes: 1e18, writtenBytes: 1e18 }
     const row = page(2, 120, 38, undefined, use).find((line) => line.endsWith(' train')) ?? ''
-    expect(row.trim().split(/ +/)).toHaveLength(7)
+    expect(row.trim().split(/ +/)).toHaveLength(8)
   })
 
   it('marks the selected process also without colour', () => {
