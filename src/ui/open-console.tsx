@@ -40,8 +40,11 @@ export type ConsoleTerminal = {
 export type DetachableConsole = {
   /** Gives the terminal back; everything else continues. */
   detach(): void
-  /** The earlier terminal must have been given back. `onOwnPane` is called if the new one is a pane of this console. */
-  attach(terminal: ConsoleTerminal, onOwnPane: (host: string) => void): void
+  /**
+   * The earlier terminal must have been given back. `onOwnPane` is called if the new one is a pane of this console. `isTypedAhead`:
+   * something was typed there before, and dropped.
+   */
+  attach(terminal: ConsoleTerminal, onOwnPane: (host: string) => void, isTypedAhead: boolean): void
   quit(): void
   /** Shows the message, and writes it to the Log. */
   notice(message: string): void
@@ -232,7 +235,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     app.resize(columns, rows)
     source.showNow()
   }
-  const attach = (next: ConsoleTerminal, onOwnPane: (host: string) => void): void => {
+  const attach = (next: ConsoleTerminal, onOwnPane: (host: string) => void, isTypedAhead: boolean): void => {
     const { stdout, colourDepth } = next
     leave()
     writer.moveTo(stdout)
@@ -242,6 +245,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     session?.own(watchOwnPane({ fleet, clock, write: (bytes) => void writer.write(bytes), onFound: onOwnPane }))
     compositor.setTerminal(colourDepth, isUtf8Locale(next.environment))
     resize(stdout.columns || 80, stdout.rows || 24)
+    if (isTypedAhead) router.noteTypedAhead()
   }
   // Given to the terminal so far: a test waits for all of it, since the observer's socket may be ahead of the terminal.
   const observerPort = (earlierBytes: number): ObserverPort => ({

@@ -205,6 +205,7 @@ export function holdConsole(
     console.attach(
       { ...streams, environment: theirs, colourDepth: options.colourDepth(theirs), process: hostProcess },
       onOwnPane,
+      hasDropped,
     )
     to.send({ type: 'attached' })
     if (hasDropped) console.notice('nothing sent: it was typed before the console was shown')

@@ -32,7 +32,6 @@ import {
   type Busy,
   type ConsoleState,
   type HostState,
-  isHeld,
   isLive,
   type LogEntry,
   lateReceivers,
@@ -596,7 +595,7 @@ export class ConsoleApp implements PageContext, Disposable {
 
   #write(batches: readonly { readonly hosts: readonly string[]; readonly bytes: Uint8Array }[]): WriteReport[] {
     const { state } = this
-    const isLate = (host: string): boolean => isHeld(state, state.hosts.get(host) ?? { isLate: false })
+    const isLate = (host: string): boolean => state.hosts.get(host)?.isLate === true
     const reports = batches.map(({ hosts, bytes }): WriteReport => {
       const late = hosts.filter(isLate)
       if (late.length === 0) return this.ports.fleet.write(hosts, bytes)

@@ -147,6 +147,7 @@ const CHOOSING_KEYS: Readonly<Record<string, ActionId>> = {
 const KEYS_CAME_BACK = 'the keys had only just come back to the shells'
 const CAME_IN_PIECES = 'a key came in pieces, as over a slow line'
 const QUESTION_CLOSED = 'a question had only just closed'
+const TYPED_AHEAD = 'it began before the console was shown'
 /** With these a line of which the beginning was dropped is over. */
 const GIVES_UP_LINE: ReadonlySet<string> = new Set(['Ctrl-c', 'Ctrl-u', 'Esc'])
 
@@ -186,6 +187,12 @@ export class InputRouter {
       }
     }
     this.#flushTyped()
+  }
+
+  /** Something was typed before this terminal showed the console, and dropped: the rest of it may follow. */
+  noteTypedAhead(): void {
+    this.#app.noteLetter()
+    this.#holdWord(TYPED_AHEAD)
   }
 
   /**

@@ -26,7 +26,10 @@ export const lateReason = (
 
 const ENTERS = [0x0d, 0x0a] as const
 /** Enter, and the keys that give a line up: Ctrl-C, Ctrl-U. */
-const ENDS: ReadonlySet<number> = new Set([...ENTERS, 0x03, 0x15])
+const CTRL_U = 0x15
+const ENDS: ReadonlySet<number> = new Set([...ENTERS, 0x03, CTRL_U])
+/** Ctrl-A, Ctrl-B, and whatever else begins with Esc: keys that may move the cursor back. */
+const MOVES = /[\x01\x02\x1b]/
 const MOST_OPEN_LINES = 100
 /** Keys that neither put text into a line nor end one everywhere: they delete (Backspace, Ctrl-D, Ctrl-K, Ctrl-W), move, redraw (Ctrl-L), stop (Ctrl-Z, Ctrl-\). */
 const ADDS_NOTHING = /^(?:[\x7f\b\x04\x0b\x17\x01\x05\x0c\x1a\x1c]|\x1b[[O][CDHF])+$/
@@ -65,6 +68,8 @@ export class LateShells {
   readonly #changes = new Map<string, number>()
   /** Something was typed after the last key that ends a line. */
   #isLineOpen = false
+  /** The cursor may stand within it: Ctrl-U leaves what is behind. */
+  #isWithinLine = false
 
   constructor(options: LateShellsOptions) {
     this.#options = options
@@ -128,8 +133,11 @@ export class LateShells {
       this.#openMs.set(host, [...this.#openLines(host), ...Array<number>(lines).fill(nowMs)].slice(-MOST_OPEN_LINES))
     }
     if (this.#options.state().lostInput === 'shell' && hosts.length === 0) return
-    if (ENDS.has(bytes.at(-1) ?? 0)) this.#endLine()
-    else if (!ADDS_NOTHING.test(Buffer.from(bytes).toString('latin1'))) this.#isLineOpen = true
+    const text = Buffer.from(bytes).toString('latin1')
+    const isWithinLine = (this.#isWithinLine || MOVES.test(text)) && (this.#isLineOpen || bytes.length > 1)
+    if (ENDS.has(bytes.at(-1) ?? 0) && !(isWithinLine && bytes.at(-1) === CTRL_U)) return this.#endLine()
+    if (!ADDS_NOTHING.test(text)) this.#isLineOpen = true
+    this.#isWithinLine = isWithinLine
   }
 
   /** After the key that ends the line that was lost; undefined: none was, or it is not among these. */
@@ -139,19 +147,22 @@ export class LateShells {
     return at < 0 ? undefined : at + 1
   }
 
-  /** Others are selected: a shell that opened while it was alone, or no receiver, may now be beside older ones. */
+  /** Others are selected: a shell that opened, or was let in, while it was alone or no receiver may now be beside older ones. */
   noteReceivers(): void {
     const { hosts } = this.#options.state()
     const all = comparedHosts(this.#options.state())
-    const isOlder = (name: string) => this.#gotLines.has(name) && !this.#renewed.has(name)
-    if (!all.some((name) => isOlder(name) && hosts.get(name)?.isLate !== true)) return
+    const isOlder = (name: string) =>
+      this.#typedMs.has(name) && !this.#renewed.has(name) && hosts.get(name)?.isLate !== true
+    const older = all.filter(isOlder)
+    if (older.length === 0) return
     const isOpen = (name: string) => {
       const host = hosts.get(name)
       return host !== undefined && isLive(host)
     }
     const renewed = all.filter((name) => this.#renewed.has(name) && isOpen(name))
-    for (const name of renewed) this.#missed.add(name)
+    if (older.some((name) => this.#gotLines.has(name))) for (const name of renewed) this.#missed.add(name)
     this.#setLate((name) => renewed.includes(name), true)
+    this.check()
   }
 
   /** These did not get what others got, though they have shells. */
@@ -167,7 +178,9 @@ export class LateShells {
     this.#lostLines.clear()
     for (const host of hosts) this.#lost.delete(host)
     // One that is let in alone is not let in beside older shells.
-    for (const host of hosts) if (getsKeysBeside(this.#options.state(), host)) this.#renewed.delete(host)
+    for (const host of hosts)
+      if (getsKeysBeside(this.#options.state(), host)) this.#renewed.delete(host)
+      else this.#renewed.add(host)
     this.#options.update({ lostInput: undefined })
     this.#setLate((host) => hosts.includes(host), false)
   }
@@ -181,7 +194,9 @@ export class LateShells {
       !this.#missed.has(host) &&
       (others.length === 0 || this.#options.isInStep(host, others, (name) => this.#typedMs.get(name) ?? 0))
     const ready = new Set(late.flatMap(({ host }) => (isReady(host) ? host : [])))
-    if (ready.size > 0) this.#setLate((host) => ready.has(host), false)
+    if (ready.size === 0) return
+    if (others.length > 0) for (const host of ready) this.#renewed.delete(host)
+    this.#setLate((host) => ready.has(host), false)
   }
 
   /** No other host gets keys. */
@@ -198,8 +213,13 @@ export class LateShells {
 
   #endLine(): void {
     this.#isLineOpen = false
+    this.#isWithinLine = false
     this.#lostLines.clear()
-    if (this.#options.state().lostInput !== undefined) this.#options.update({ lostInput: undefined })
+    const { lostInput, receivers } = this.#options.state()
+    if (lostInput !== undefined) this.#options.update({ lostInput: undefined })
+    // All that its last shell had is this line.
+    const [only] = receivers
+    if (lostInput === 'line' && receivers.size === 1 && only !== undefined && !this.#lost.has(only)) this.letIn([only])
     this.check()
   }
 

@@ -268,7 +268,6 @@ const isOneLine = (text: string): boolean => /^[^\r\n]*(?:\r\n?|\n)?$/.test(text
 /** Shows a text to review: `given`, or the last one that was kept. A kept text stays closed while a host asks for a password. */
 export function openPaste(app: ConsoleApp, given?: Draft): void {
   const receiving = liveReceivers(app.state)
-  // Without any, the notice after sending says why.
   const hosts = receiving.length === 0 ? receiverList(app.state) : receiving
   const addressees = receiving.length === 0 ? undefined : app.addressees(hosts)
   const isAsked = (): boolean => hosts.some((host) => app.asks(host) !== undefined)
@@ -276,6 +275,8 @@ export function openPaste(app: ConsoleApp, given?: Draft): void {
   const others = app.drafts.filter((kept) => kept !== draft)
   /** In place of the draft. */
   const kept = (text: string): readonly Draft[] => (text === '' ? [] : [{ ...draft, text }])
+  const again = (): string =>
+    `${commandLabel(app.state, 'paste')}${isAsked() ? ', then Ctrl-o,' : ''} opens the text again`
   // A kept text was typed before the question, so it does not answer it.
   const isSecret = !app.drafts.includes(draft) && mayBeSecret(app, hosts, draft)
   app.openDialog(
@@ -283,17 +284,21 @@ export function openPaste(app: ConsoleApp, given?: Draft): void {
       ...draft,
       isSecret,
       hosts,
-      isLive: (host) => addressees === undefined || (addressees.hasItsShell(host) && getsKeys(app.state, host)),
+      isLive: (host) => addressees?.hasItsShell(host) !== false && getsKeys(app.state, host),
       isBracketed: (host) => app.isBracketed(host),
       onSend: (reviewed) => {
         const { live, skipped } = addressees?.now() ?? { live: hosts, skipped: [] }
-        app.drafts = live.length > 0 || isSecret ? others : [...others, ...kept(reviewed)]
+        const isSent = live.some((host) => getsKeys(app.state, host))
+        app.drafts = isSent || isSecret ? others : [...others, ...kept(reviewed)]
+        // Who gets nothing, and why.
         app.paste(reviewed, live, skipped)
+        const { notice } = app.state
+        if (!isSent && app.drafts !== others && notice !== undefined)
+          app.notice(`${again()}; ${notice.text}`, 'warning', 'receivers')
       },
       onClosed: (text) => {
         app.drafts = [...others, ...kept(text)]
-        const keys = `${commandLabel(app.state, 'paste')}${isAsked() ? ', then Ctrl-o,' : ''}`
-        if (text !== '') app.notice(`not sent; ${keys} opens the text again`)
+        if (text !== '') app.notice(`not sent; ${again()}`)
         else if (isSecret) app.notice('not sent, and not kept: it may be a password')
       },
       others: others.length,

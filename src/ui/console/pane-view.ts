@@ -22,15 +22,7 @@ import {
 } from '../compositor/scene.ts'
 import { keyGrid } from '../keys/key-grid.ts'
 import { commandLabel } from '../keys/registry.ts'
-import {
-  type ConsoleState,
-  type HostState,
-  isHeld,
-  isLive,
-  isSolo,
-  isTrouble,
-  type Page,
-} from '../state/console-state.ts'
+import { type ConsoleState, type HostState, isLive, isSolo, isTrouble, type Page } from '../state/console-state.ts'
 import { areaOf, layoutPanel } from '../work-views/panel.ts'
 import type { ConsoleApp } from './console-app.ts'
 import { shellEnd } from './fleet-reducer.ts'
@@ -52,7 +44,7 @@ export function paneView({ state, theme, hosts, rect, screen, highlights }: Pane
   const host = state.hosts.get(lead)
   const receiving = hosts.filter((name) => {
     const known = state.hosts.get(name)
-    return known !== undefined && state.receivers.has(name) && !isHeld(state, known)
+    return known !== undefined && state.receivers.has(name) && !known.isLate
   }).length
   const isFocused = state.focus !== undefined && hosts.includes(state.focus)
   const isReceiving = receiving > 0

@@ -119,6 +119,7 @@ export const pasteDialog =
     let isDeleting = false
 
     const show = isSecret ? hidden : shown
+    const hadNone = !hosts.some(isLive)
     const close = closeOnce(onClose)
     const text = (): string => lines.join('\n')
     const current = (): string => lines[row] ?? ''
@@ -187,7 +188,12 @@ export const pasteDialog =
           ...(isComposed && asTyped.length < live.length ? [AS_PASTE] : []),
           ...(isTyped ? [{ text: `as if typed${onSome} ${AS_TYPED}`, tone: 'warning' } as const] : []),
           ...(lost.length > 0
-            ? [{ text: `not to ${foldHostSet(lost)}: lost since this was opened`, tone: 'warning' } as const]
+            ? [
+                {
+                  text: `not to ${foldHostSet(lost)}: ${hadNone ? 'gets no keys now' : 'lost since this was opened'}`,
+                  tone: 'warning',
+                } as const,
+              ]
             : []),
           ...(isSecret
             ? [{ text: 'Not shown: it may be a password that a host asks for.', tone: 'warning' } as const]

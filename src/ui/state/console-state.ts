@@ -206,10 +206,6 @@ export const getsKeysBeside = ({ hosts, receivers }: ConsoleState, host?: string
     return name !== host && known !== undefined && isLive(known) && !known.isLate
   })
 
-/** Its new shell gets no keys for now: it would not be the only receiver, whether the others are connected or not. */
-export const isHeld = ({ lostInput, receivers }: ConsoleState, { isLate }: Pick<HostState, 'isLate'>): boolean =>
-  isLate && (lostInput !== undefined || receivers.size > 1)
-
 /** A host that is being connected again stays in trouble until it is up. */
 export function isTrouble({ session, shell }: HostState): boolean {
   const { kind } = session
@@ -227,14 +223,14 @@ export const liveReceivers = (state: ConsoleState): string[] =>
 
 export function getsKeys(state: ConsoleState, host: string): boolean {
   const known = state.hosts.get(host)
-  return known !== undefined && state.receivers.has(host) && isLive(known) && !isHeld(state, known)
+  return known !== undefined && state.receivers.has(host) && isLive(known) && !known.isLate
 }
 
 /** The receivers whose new shell gets no keys yet. */
 export const lateReceivers = (state: ConsoleState): string[] =>
   receiverList(state).filter((host) => {
     const known = state.hosts.get(host)
-    return known !== undefined && isLive(known) && isHeld(state, known)
+    return known !== undefined && isLive(known) && known.isLate
   })
 
 /** How the user filters and sorts this table. */

@@ -507,7 +507,9 @@ describe('pastes', () => {
     expect(dialog(harness)?.title).toBe('Paste 2 lines into 0 hosts')
     harness.type('\x13')
     expect(['m1', 'm2', 'm3', 'm4'].map(harness.got)).toEqual(['', '', '', ''])
-    expect(harness.console.state.notice?.text).toBe('not sent to m[1-4]: its shell is new')
+    expect(harness.console.state.notice?.text).toBe(
+      'Ctrl-] p opens the text again; not sent to m[1-4]: its shell is new',
+    )
     harness.type(`${LEADER}p`)
     expect(dialog(harness)?.title).toBe('Paste 2 lines into 4 hosts: m[1-4]')
     harness.type('\x13')

@@ -174,7 +174,7 @@ it('does not become the receiver because the others are lost, or none was select
 it.each([
   ['another group', `${LEADER}/m1,m3\r`, `${LEADER}/m1,m2\r`],
   ['none', `${LEADER}n`, `${LEADER}a`],
-  ['the others', `${LEADER}/m1,m3,m4\r`, `${LEADER}i${LEADER}a`],
+  ['the others', `${LEADER}/m1,m3,m4\r`, `${LEADER}i${LEADER}a${LEADER}a`],
 ])('that opened while %s was selected gets no keys when it is selected again', async (_, away, back) => {
   const { type, comeBack, rest, toM2, header, printAll, others } = await atPrompts()
   type('export D=/srv/old\r')
@@ -611,6 +611,8 @@ it('stays out after it was selected alone, or receivers were inverted twice, in 
   rest()
   console.change(() => ({ focus: 'm2' }))
   type(`${LEADER}s`)
+  expect(header()).toContain(' TYPING INTO NO HOST  new shell, no keys yet: m2 ')
+  type(`${LEADER}a`)
   expect(header()).toContain(' TYPING INTO m2 alone ')
   type('uptime\r')
   expect(toM2()).toBe('uptime\r')
@@ -652,4 +654,66 @@ it('waits no longer because of keys that put nothing into a line', async () => {
   await comeBack()
   rest()
   expect(header()).toContain(' TYPING INTO ALL 4: ')
+})
+
+describe('that lost what its last shell had', () => {
+  const names = ['m1', 'm2', 'm3', 'm4']
+  const lost = async () => {
+    const stand = await atPrompts()
+    stand.type('cd /srv\r')
+    await stand.printAll(names, (host) => `cd /srv\r\n${prompt(host, '/srv')}`)
+    await stand.comeBack()
+    stand.rest()
+    stand.toM2()
+    return stand
+  }
+
+  it.each([
+    ['is selected alone', `${LEADER}/m2\r`],
+    ['is selected alone, after others', `${LEADER}/m1\rls\r${LEADER}/m2\r`],
+    ['is left when the others are closed', `${LEADER}/m[1-2]\r${LEADER}x`],
+  ])('gets no keys when it %s, before the user lets it in', async (_, keys) => {
+    const { type, header, footer, toM2, rest } = await lost()
+    for (const key of keys.split(/(?=\x1d)/)) type(key)
+    type('y')
+    rest()
+    expect(header()).toContain(' TYPING INTO NO HOST  new shell, no keys yet: m2 ')
+    expect(footer()).toContain('Ctrl-] a type into m2')
+    type('rm -rf *\r')
+    expect(toM2()).toBe('')
+    type(`${LEADER}a`)
+    type('ls\r')
+    expect(toM2()).toBe('ls\r')
+  })
+
+  it.each(['compose', 'paste'])('loses no text that is to be sent to it alone: %s', async (how) => {
+    const { type, console, toM2 } = await lost()
+    type(`${LEADER}/m2\r`)
+    type(how === 'paste' ? '\x1b[200~one\ntwo\x1b[201~' : `${LEADER}p`)
+    if (how === 'compose') for (const key of ['one', '\r', 'two']) type(key)
+    const dialog = () => (console.state.mode.kind === 'dialog' ? console.state.mode.dialog : undefined)
+    expect(dialog()).toMatchObject({
+      title: how === 'paste' ? 'Paste 2 lines into 0 hosts' : 'Compose for 0 hosts',
+      lines: expect.arrayContaining([{ text: 'not to m2: gets no keys now', tone: 'warning' }]),
+      keys: expect.arrayContaining([['Ctrl-s', 'send to 0']]),
+    })
+    type('\x13')
+    expect(toM2()).toBe('')
+    expect(console.state.notice?.text).toMatch(/^Ctrl-\] p opens the text again; not sent to m2: its shell is new/)
+    type(`${LEADER}a${LEADER}p`)
+    type('\x13')
+    expect(toM2()).toBe('one\rtwo')
+  })
+
+  it('also where Ctrl-U left the end of the only line', async () => {
+    const { type, printAll, comeBack, rest, header, toM2 } = await atPrompts(['m2'])
+    for (const key of ['s', 'u', 'do cd /tmp', '\x01', '\x1bf', '\x15', '\r']) type(key)
+    await printAll(['m2'], (host) => `cd /tmp\r\n${prompt(host, '/tmp')}`)
+    await comeBack()
+    rest()
+    expect(header()).toContain('new shell, no keys yet: m2')
+    toM2()
+    type('rm -rf *\r')
+    expect(toM2()).toBe('')
+  })
 })
