@@ -159,13 +159,17 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
   const decoder = new InputDecoder()
   const router = new InputRouter(app)
   let inputBytes = 0
+  /** When it was attached to its terminal; undefined: it was opened there. */
+  let framesBefore: number | undefined
   let escapeTimer: Disposable | undefined
   const handleInput = (bytes: Uint8Array): void => {
     escapeTimer?.[Symbol.dispose]()
     const events = decoder.push(bytes)
     for (const event of events) if (event.type === 'report') takeReport(event.raw)
+    const isShown = compositor.framesWritten !== framesBefore
     try {
-      router.handle(events)
+      if (isShown) router.handle(events)
+      else if (events.some(({ type }) => type !== 'report')) router.noteTypedAhead()
     } catch (error) {
       faults.note(error)
     }
@@ -238,6 +242,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
   const attach = (next: ConsoleTerminal, onOwnPane: (host: string) => void, isTypedAhead: boolean): void => {
     const { stdout, colourDepth } = next
     leave()
+    framesBefore = compositor.framesWritten
     writer.moveTo(stdout)
     themeName = themeOn(next)
     app.change(() => ({ themeName }))

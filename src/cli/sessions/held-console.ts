@@ -208,7 +208,6 @@ export function holdConsole(
       hasDropped,
     )
     to.send({ type: 'attached' })
-    if (hasDropped) console.notice('nothing sent: it was typed before the console was shown')
     if (typeof keep === 'boolean') {
       keepChoice = keep
       console.notice(keep ? KEPT : NOT_KEPT)

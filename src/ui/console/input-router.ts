@@ -193,6 +193,9 @@ export class InputRouter {
   noteTypedAhead(): void {
     this.#app.noteLetter()
     this.#holdWord(TYPED_AHEAD)
+    const text = 'nothing sent: it was typed before the console was shown'
+    if (this.#app.state.log.at(-1)?.text !== text) this.#app.log('', text)
+    this.#app.notice(text)
   }
 
   /**
