@@ -369,12 +369,11 @@ const commandHint = (state: ConsoleState, id: ActionId, does: string): Hints =>
 function narrowHint(state: ConsoleState): Hints {
   const hint = (does: string): Hints => commandHint(state, 'receive-different', does)
   const before = receiversBeforeDifferent(state)
-  if (before !== undefined && state.receivers.size > 1) return hint(backTo(state, before))
   const late = lateReceivers(state)
-  if (late.length > 0) {
-    const how = liveReceivers(state).length === 0 ? 'type into' : 'also'
-    return commandHint(state, 'receive-all', `${how} ${clip(foldHostSet(late), NAMES_WIDTH)}`)
-  }
+  const isMute = late.length > 0 && liveReceivers(state).length === 0
+  if (before !== undefined && state.receivers.size > 1 && !isMute) return hint(backTo(state, before))
+  if (late.length > 0)
+    return commandHint(state, 'receive-all', `${isMute ? 'type into' : 'also'} ${clip(foldHostSet(late), NAMES_WIDTH)}`)
   const diverged = divergedReceivers(state)
   // Nothing can be typed into a host without a shell.
   const different = diverged.filter((host) => isUp(state, host))

@@ -269,7 +269,7 @@ const isOneLine = (text: string): boolean => /^[^\r\n]*(?:\r\n?|\n)?$/.test(text
 export function openPaste(app: ConsoleApp, given?: Draft): void {
   const receiving = liveReceivers(app.state)
   const hosts = receiving.length === 0 ? receiverList(app.state) : receiving
-  const addressees = receiving.length === 0 ? undefined : app.addressees(hosts)
+  const addressees = app.addressees(hosts)
   const isAsked = (): boolean => hosts.some((host) => app.asks(host) !== undefined)
   const draft = given ?? (isAsked() ? undefined : app.drafts.at(-1)) ?? NEW_TEXT
   const others = app.drafts.filter((kept) => kept !== draft)
@@ -284,10 +284,10 @@ export function openPaste(app: ConsoleApp, given?: Draft): void {
       ...draft,
       isSecret,
       hosts,
-      isLive: (host) => addressees?.hasItsShell(host) !== false && getsKeys(app.state, host),
+      isLive: (host) => addressees.hasItsShell(host) && getsKeys(app.state, host),
       isBracketed: (host) => app.isBracketed(host),
       onSend: (reviewed) => {
-        const { live, skipped } = addressees?.now() ?? { live: hosts, skipped: [] }
+        const { live, skipped } = addressees.now()
         const isSent = live.some((host) => getsKeys(app.state, host))
         app.drafts = isSent || isSecret ? others : [...others, ...kept(reviewed)]
         // Who gets nothing, and why.

@@ -705,6 +705,21 @@ describe('that lost what its last shell had', () => {
     expect(toM2()).toBe('one\rtwo')
   })
 
+  it('gets no text that was written while there was no shell', async () => {
+    const { type, console, lose, rest, fleet } = await atPrompts()
+    lose(names)
+    type(`${LEADER}p`)
+    for (const key of ['one', '\r', 'two']) type(key)
+    for (const host of names) {
+      fleet.away.delete(host)
+      fleet.renewShell(host)
+    }
+    rest()
+    type('\x13')
+    expect([...fleet.received]).toEqual([])
+    expect(console.state.notice?.text).toBe('Ctrl-] p opens the text again; not sent to m[1-4]: its shell is new')
+  })
+
   it('also where Ctrl-U left the end of the only line', async () => {
     const { type, printAll, comeBack, rest, header, toM2 } = await atPrompts(['m2'])
     for (const key of ['s', 'u', 'do cd /tmp', '\x01', '\x1bf', '\x15', '\r']) type(key)
