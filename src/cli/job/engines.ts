@@ -22,7 +22,7 @@ import {
   type ProveStorage,
   placeTitle,
 } from '../../scheduler/jobs/engine.ts'
-import { isFinal, type Job, type JobSpec } from '../../scheduler/jobs/job.ts'
+import { engineRanks, isFinal, type Job, type JobSpec } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
 import type { dijobOf } from '../../scheduler/launch/dijob.ts'
 import type { EngineNode } from '../../scheduler/plans/needs.ts'
@@ -176,7 +176,7 @@ export const driverEngines = (engines: Engines, hosts: OpsHosts): readonly JobEn
 /** Reads pieces of what a bundle printed, as `log`; undefined: Muster runs the job itself, or hosts.yaml no longer declares its engine. */
 export function engineLog(engines: Engines, storeId: string, job: Job, rank: number) {
   const engine = engines.get(job.spec.engine ?? '')
-  const own = { key: bundleKey(storeId, job, 0), rank: job.spec.bundles > 1 ? rank : undefined }
+  const own = { key: bundleKey(storeId, job, 0), rank: engineRanks(job.spec) > 1 ? rank : undefined }
   return (
     engine &&
     (async (piece: Pick<LogPiece, 'fromByte' | 'mostBytes'>, hosts: OpsHosts, signal: AbortSignal) => {

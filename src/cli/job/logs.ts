@@ -5,7 +5,7 @@ import { printable } from '../../base/printable.ts'
 import { fileTitle } from '../../inventory/inventory.ts'
 import { NO_FILES } from '../../ops/kernel/host-output.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
-import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
+import { engineRanks, isFinal, type Job } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
 import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
@@ -173,10 +173,11 @@ async function printOne(
   const wanted = options.bundle ?? rank
   const places = 'places' in job.state ? job.state.places : undefined
   const place = places?.[isOnHosts && !isWrapped ? wanted : 0]
-  if (isOnHosts && !isWrapped && wanted >= spec.bundles) {
-    const noun = options.bundle === undefined ? 'rank' : 'bundle'
-    throw new MusterError('usage', `job ${id} has no ${noun} ${wanted}: ${numbersThere(noun, spec.bundles)}`)
-  }
+  const noun = options.bundle === undefined ? 'rank' : 'bundle'
+  const runsOnce = !isOnHosts && spec.launch?.ownRanks !== undefined
+  const count = isOnHosts ? spec.bundles : noun === 'rank' ? engineRanks(spec) : runsOnce ? 1 : spec.bundles
+  if (!isWrapped && wanted >= count)
+    throw new MusterError('usage', `job ${id} has no ${noun} ${wanted}: ${numbersThere(noun, count)}`)
   if (place === undefined)
     throw new MusterError('usage', `job ${id} is ${job.state.kind}: bundle ${wanted} has no output`)
   using engines = await openEngines(queue.inventory, context)

@@ -8,7 +8,7 @@ import { printable, printableLines } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
-import { failuresOf, hasBegun, isFinal, type Job } from '../../scheduler/jobs/job.ts'
+import { engineRanks, failuresOf, hasBegun, isFinal, type Job } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
 import {
   failedRanks,
@@ -120,12 +120,13 @@ export async function printAllOfEngine(
   options: GlobalOptions,
   context: CliContext,
 ): Promise<number> {
-  const share = Math.floor(Math.min(PIECE_BYTES, MOST_BYTES / spec.bundles))
+  const count = engineRanks(spec)
+  const share = Math.floor(Math.min(PIECE_BYTES, MOST_BYTES / count))
   const tails: RankTail[] = []
   const troubles = new Map<string, string>()
   let next = 0
   const work = async () => {
-    while (next < spec.bundles) {
+    while (next < count) {
       const rank = next++
       const bytes = await readEnd(rank, share)
       if (typeof bytes === 'string') troubles.set(`rank ${rank} in ${title}`, bytes)

@@ -5,7 +5,7 @@ import { clip } from '../../base/text-width.ts'
 import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
-import type { Job } from '../../scheduler/jobs/job.ts'
+import { engineRanks, type Job } from '../../scheduler/jobs/job.ts'
 import {
   failedRanks,
   parseDeleted,
@@ -56,7 +56,7 @@ export function checkHasRanks({ id, spec, state }: Job): void {
   if (spec.engine !== undefined)
     throw new MusterError(
       'usage',
-      `${placeTitle(enginePlace(spec.engine))} runs job ${id}, so only what each rank printed can be read. Run: muster job logs ${id}${spec.bundles > 1 ? ' --all' : ''}`,
+      `${placeTitle(enginePlace(spec.engine))} runs job ${id}, so only what each rank printed can be read. Run: muster job logs ${id}${engineRanks(spec) > 1 ? ' --all' : ''}`,
     )
   if (!('places' in state) || state.places === undefined)
     throw new MusterError('usage', `job ${id} is ${state.kind}: it has no ranks yet`)

@@ -215,9 +215,10 @@ export MUSTER_HOSTS MUSTER_ADDRESSES MASTER_ADDR="\${MUSTER_ADDRESSES%%,*}"
 
 /** The command starts the ranks of all bundles itself, by srun; what MPI reads of Slurm says how many on each node. */
 function ownBody({ spec: { command, directory, bundles } }: SlurmStart, ranks: number): string {
-  const output = bundles === 1 ? '' : ' > out.0 2>&1'
+  // The ranks have a file each, as those of a gang have.
+  const output = bundles * ranks === 1 ? '' : ' > out.0 2>&1'
   return `${PORT}${SAME_DEVICES}MUSTER_HOSTS=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | paste -s -d , -)
-${ADDRESSES}export SLURM_TASKS_PER_NODE='${ranks}(x${bundles})' RANK=0 WORLD_SIZE=${bundles} LOCAL_RANK=0 MUSTER_RANK=0 MUSTER_WORLD_SIZE=${bundles}
+${ADDRESSES}export SLURM_TASKS_PER_NODE='${ranks}(x${bundles})' RANK=0 WORLD_SIZE=${bundles} LOCAL_RANK=0 MUSTER_RANK=0 MUSTER_WORLD_SIZE=${bundles} MUSTER_OUTPUT="$PWD/out"
 ( ${goTo(directory)} && exec /bin/sh -c ${shellQuote(command)} )${output}
 code=$?
 `

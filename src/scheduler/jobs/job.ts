@@ -418,6 +418,10 @@ const nodesOf = (bundle: BundleState): string | undefined => (bundle.kind === 's
 export const engineNodes = (state: JobState): string | undefined =>
   'bundles' in state ? state.bundles?.map(nodesOf).find((nodes) => nodes !== undefined) : undefined
 
+/** How many outputs its engine has of it: one of each rank that it, or the program that runs once for all bundles, starts. */
+export const engineRanks = ({ bundles, launch }: Pick<JobSpec, 'bundles' | 'launch'>): number =>
+  bundles * (launch?.ownRanks ?? 1)
+
 /** `bundle 2`. An engine tells of all bundles of a gang together, and not which of its nodes has which: `bundles 0-3`. */
 export const bundleTitle = ({ engine, bundles }: JobSpec, rank: number): string =>
   engine !== undefined && bundles > 1 ? `bundles 0-${bundles - 1}` : `bundle ${rank}`

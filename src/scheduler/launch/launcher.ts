@@ -150,7 +150,8 @@ export interface Launcher {
   /**
    * A line for sh that each bundle runs where an engine starts all of them. It finds RANK, WORLD_SIZE, LOCAL_RANK, MASTER_PORT,
    * MUSTER_HOSTS and MUSTER_ADDRESSES (by rank, at which the others reach a bundle); MUSTER_WHY names a file for the reason of a
-   * failure, of which the first line counts. Undefined: it cannot run there.
+   * failure, of which the first line counts; MUSTER_OUTPUT, where it runs once, begins the names of files for what each further rank
+   * prints (`.1`, `.2` and so on). Undefined: it cannot run there.
    */
   inGang?(gang: GangOnEngine): string
   /** `inGang` runs once, where the engine lets it start programs on the nodes of the other bundles (`ownRanks`). */

@@ -212,6 +212,7 @@ function withAbort(command: string): string {
 const MPI_RANK = `r=\${OMPI_COMM_WORLD_RANK:-\${PMI_RANK:-\${PMIX_RANK:-0}}}
 export RANK="$r" WORLD_SIZE="\${OMPI_COMM_WORLD_SIZE:-\${PMI_SIZE:-$MUSTER_MPI_SIZE}}" LOCAL_RANK="\${OMPI_COMM_WORLD_LOCAL_RANK:-\${MPI_LOCALRANKID:-0}}"
 export MUSTER_RANK="$RANK" MUSTER_WORLD_SIZE="$WORLD_SIZE" PYTHONUNBUFFERED="\${PYTHONUNBUFFERED-1}"
+[ "$r" = 0 ] || [ -z "\${MUSTER_OUTPUT-}" ] || exec > "$MUSTER_OUTPUT.$r" 2>&1
 `
 
 /** For MPICH, whose UCX may choose a card that does not lead to the other nodes. */

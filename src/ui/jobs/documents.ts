@@ -4,7 +4,15 @@ import { printable } from '../../base/printable.ts'
 import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import { timeText, whenText } from '../../base/time-text.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
-import { bundleTitle, engineNodes, formatBundle, isFinal, type JobState, silenceOf } from '../../scheduler/jobs/job.ts'
+import {
+  bundleTitle,
+  engineNodes,
+  engineRanks,
+  formatBundle,
+  isFinal,
+  type JobState,
+  silenceOf,
+} from '../../scheduler/jobs/job.ts'
 import {
   groupRanMs,
   JOB_COLUMNS,
@@ -407,7 +415,7 @@ export function jobDocument(
   if (expectedMs !== undefined) rows.push(...say(`expected to start ${whenText(expectedMs, nowMs)}`))
   for (const line of why) rows.push(...say(line, styleOf(theme.warning)))
   const own = details.log === undefined || !('host' in details.log) ? undefined : details.log.whose
-  const whose = details.log !== undefined && isEngineGang(job) ? `rank ${rank} of ${spec.bundles}` : own
+  const whose = details.log !== undefined && isEngineGang(job) ? `rank ${rank} of ${engineRanks(spec)}` : own
   if (whose !== undefined) rows.push(...say(`output of ${whose}`, muted))
   if (log?.trouble !== undefined) rows.push(...say(`log: ${log.trouble}`, styleOf(theme.danger)))
   if (log !== undefined && log.lines.length > 0) {

@@ -6,7 +6,7 @@ import { counted } from '../../base/counted.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { ClusterAction, ClusterJobDetails } from '../../scheduler/jobs/engine.ts'
-import { CHANGED_KINDS } from '../../scheduler/jobs/job.ts'
+import { CHANGED_KINDS, engineRanks } from '../../scheduler/jobs/job.ts'
 import { isWithoutResult } from '../../scheduler/study/study.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
@@ -575,7 +575,7 @@ export class JobsPage implements Page {
 
   #stepRank(by: number): void {
     const { details, logRank = 0 } = this.#view
-    const last = (details?.job.spec.bundles ?? 1) - 1
+    const last = (details === undefined ? 1 : engineRanks(details.job.spec)) - 1
     this.#choose({ member: this.#member, logRank: Math.max(0, Math.min(last, logRank + by)) })
   }
 

@@ -1,6 +1,6 @@
 /** The queue of jobs for the console (src/cli implements the port), and what the tabs Packing and Jobs show of it. */
 import type { ClusterJobDetails } from '../../scheduler/jobs/engine.ts'
-import { FAILED_KINDS, FINAL_KINDS, type Job } from '../../scheduler/jobs/job.ts'
+import { engineRanks, FAILED_KINDS, FINAL_KINDS, type Job } from '../../scheduler/jobs/job.ts'
 import type { JobExtent, JobGroup } from '../../scheduler/jobs/job-group.ts'
 import type { DeviceHold, PackedHost } from '../../scheduler/jobs/packing.ts'
 import type { RankReading, RankTail } from '../../scheduler/jobs/ranks.ts'
@@ -232,7 +232,7 @@ export function hasRanks(job: Job | undefined): job is Job {
 }
 
 /** An engine runs it, and tells only what each of its ranks printed. */
-export const isEngineGang = ({ spec }: Job): boolean => spec.engine !== undefined && spec.bundles > 1
+export const isEngineGang = ({ spec }: Job): boolean => spec.engine !== undefined && engineRanks(spec) > 1
 
 export const countOf = ({ counts }: Pick<JobLine, 'counts'>, kinds: readonly string[]): number =>
   kinds.reduce((sum, kind) => sum + (counts.get(kind) ?? 0), 0)

@@ -56,12 +56,33 @@ describe.skipIf(!canRun)('launchers on a real Slurm', { timeout: 240_000 }, () =
     ['MPICH', ['--mpi', 'mpich', '--env', 'UCX_TLS=tcp,self', '--retries', '5'], 'timeout 20 ~/reduce'],
   ])('reduces with %s, started once, on two nodes', async (name, options, command) => {
     if (name === 'MPICH') await slurm.run(`mpicc.mpich -o ~/reduce ${PLACE}/mpi_all_reduce.c`)
-    const { state, lines } = await ends(await submit(...APART, '--launch', 'mpi', ...options, '--', command))
+    const id = await submit(...APART, '--launch', 'mpi', ...options, '--', command)
+    const { state, lines } = await ends(id)
     expect(lines.map((line) => line.replace(/ on n\d/, ''))).toEqual(
       [0, 1, 2, 3].map((rank) => `rank ${rank}/4 sum 10`),
     )
     expect(new Set(lines.map((line) => / on (n\d)/.exec(line)?.[1])).size).toBe(2)
     expect(state).toBe('done')
+    for (const rank of [0, 3]) {
+      const { stdout } = await queue.job('logs', id, '--rank', String(rank))
+      expect(stdout).toMatch(new RegExp(`^rank ${rank}/4 on n\\d sum 10\n$`))
+    }
+    const all = await queue.job('logs', id, '--all')
+    expect(all.stdout).toMatch(/^ {2}0-3~? +rank \d\/4 on n\d sum 10\n$/)
+    expect(await queue.job('logs', id, '--rank', '4')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`job ${id} has no rank 4: there are ranks 0-3`),
+    })
+  })
+
+  it('names the rank that says something of its own', async () => {
+    const line = 'echo began; sleep 1; [ $RANK != 1 ] || { echo bad batch; exit 3; }; exec sleep 4321'
+    const id = await submit(...APART, '--cpu', '1', '--launch', 'mpi', '--as-is', '--', line)
+    expect((await ends(id)).state).toBe('failed')
+    expect((await queue.job('logs', id, '--rank', '1')).stdout).toBe('began\nbad batch\n')
+    const { stdout } = await queue.job('logs', id, '--all')
+    expect(stdout).toMatch(/^ {2}0-1 +began$/m)
+    expect(stdout).toMatch(/^> 1 +bad batch$/m)
   })
 
   it('tells each task of TensorFlow its role, and ends when the chief does', async () => {
