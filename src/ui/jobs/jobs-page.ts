@@ -759,7 +759,7 @@ export class JobsPage implements Page {
     const retried = action === 'retry' && line.study ? await this.#failedOf(line.study.study.id) : undefined
     const ids = members.filter((id) => (only === undefined || id === only) && retried?.has(id) !== false)
     if (!isWanted()) return
-    if (ids.length === 0) return this.#context.notice(`no job to ${action} in this row`, 'warning')
+    if (ids.length === 0) return this.#context.notice(`no job to ${action} in this row`, 'warning', 'key')
     const of = line.study === undefined ? numbersOf(line) : `study ${line.study.study.name}`
     const which = ids.length === 1 ? `job ${ids[0]}` : `${ids.length} jobs of ${of}`
     const them = ids.length === 1 ? 'it' : 'them'

@@ -312,7 +312,7 @@ function slowAnswers(pings: MeshReport['pings']): readonly NetFinding[] {
 function overSsh(links: readonly Rated[]): readonly NetFinding[] {
   const plain = links.filter(({ outcome }) => outcome.tool === 'ssh')
   const were = plain.length === 1 ? 'one link was' : `${plain.length} links were`
-  const text = `${were} measured over ssh, as these hosts have no iperf in common: encryption may be the limit; jitter, loss and retransmits are unknown`
+  const text = `${were} measured over ssh, without iperf: encryption may be the limit; jitter, loss and retransmits are unknown`
   return aboutPairs('note', 'over-ssh', plain, text)
 }
 
