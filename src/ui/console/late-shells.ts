@@ -101,6 +101,8 @@ export class LateShells {
       this.#openMs.delete(host)
     }
     const lacksOwn = this.#lost.has(host)
+    // It is not let in beside older shells.
+    if (kind === 'open' && this.#isAlone(host)) this.#renewed.add(host)
     if (kind === 'open' && !this.#typedMs.has(host) && (lacksOwn || this.#mustWait(host))) {
       if (lacksOwn || this.#others().some((name) => this.#gotLines.has(name))) this.#missed.add(host)
       this.#setLate((name) => name === host, true)
@@ -218,8 +220,7 @@ export class LateShells {
     const { lostInput, receivers } = this.#options.state()
     if (lostInput !== undefined) this.#options.update({ lostInput: undefined })
     // All that its last shell had is this line.
-    const [only] = receivers
-    if (lostInput === 'line' && receivers.size === 1 && only !== undefined && !this.#lost.has(only)) this.letIn([only])
+    if (lostInput === 'line') this.letIn([...receivers].filter((host) => this.#isAlone(host) && !this.#lost.has(host)))
     this.check()
   }
 
@@ -233,9 +234,15 @@ export class LateShells {
     })
   }
 
+  #isAlone(host: string): boolean {
+    const { receivers } = this.#options.state()
+    return receivers.size === 1 && receivers.has(host)
+  }
+
   #mustWait(host: string): boolean {
     const state = this.#options.state()
     if (state.lostInput !== undefined) return state.receivers.has(host)
+    if (this.#isAlone(host)) return false
     return (
       comparedHosts(state).includes(host) && this.#others().some((each) => each !== host && this.#typedMs.has(each))
     )

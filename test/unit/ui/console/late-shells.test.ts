@@ -572,6 +572,23 @@ describe('when all receivers have lost the beginning of a line', () => {
     expect(header()).toContain(' TYPING INTO 3 of 4: ')
   })
 
+  it('one whose shell the user ended and renewed alone gets keys, but not beside older shells', async () => {
+    const { type, fleet, print, printAll, header, console, rest } = await atPrompts()
+    type('cd /srv\r')
+    await printAll(names, (host) => `cd /srv\r\n${prompt(host, '/srv')}`)
+    console.change(() => ({ focus: 'm2' }))
+    type(`${LEADER}sexit\r`)
+    fleet.events.emit({ type: 'shell', host: 'm2', state: { kind: 'ended', end: { kind: 'exit', code: 0 } } })
+    type(`${LEADER}r`)
+    fleet.up('m2')
+    await print('m2', `\r\n${prompt('m2')}`)
+    rest()
+    expect(header()).toContain(' TYPING INTO m2 alone ')
+    type(`${LEADER}s`)
+    rest()
+    expect(header()).toContain(' TYPING INTO 3 of 4: m[1,3-4]  new shell, no keys yet: m2 ')
+  })
+
   it('a shell that ended by itself holds nothing back', async () => {
     const { type, fleet, print } = await atPrompts(['m2'])
     type('exec true\r')
