@@ -3,7 +3,7 @@ import { hasPassed } from '../../base/clock.ts'
 import { getOrMake } from '../../base/collections.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { OutputSearch } from './engine.ts'
-import { isActive, isFinal, type Job } from './job.ts'
+import { engineRanks, isActive, isFinal, type Job } from './job.ts'
 import type { Metric } from './metric.ts'
 import { bundleKey } from './orders.ts'
 import type { Reading } from './results.ts'
@@ -88,7 +88,7 @@ export class MetricReader {
     }
     this.#asked.set(host, wanted)
     return [...wanted].map(([key, { job }]) => {
-      return { key, metrics: job.spec.metrics ?? [], isGang: job.spec.bundles > 1 }
+      return { key, metrics: job.spec.metrics ?? [], isGang: engineRanks(job.spec) > 1 }
     })
   }
 

@@ -85,6 +85,14 @@ describe.skipIf(!canRun)('launchers on a real Slurm', { timeout: 240_000 }, () =
     expect(stdout).toMatch(/^> 1 +bad batch$/m)
   })
 
+  it('reads the metric of rank 0 where one bundle has several ranks', async () => {
+    const line = 'echo loss=0.$((5 + RANK))'
+    const id = await submit('--cpu', '2', '--launch', 'mpi', '--as-is', '--metric', 'loss', '--', line)
+    expect((await ends(id)).state).toBe('done')
+    expect(await queue.show(id)).toMatch(/^loss: +0\.5$/m)
+    expect((await queue.job('logs', id, '--rank', '1')).stdout).toBe('loss=0.6\n')
+  })
+
   it('tells each task of TensorFlow its role, and ends when the chief does', async () => {
     const roles = ['--role', 'chief=1', '--role', 'worker=1', '--role', 'ps=1:gpu=0']
     const task = `python3 -c 'import os; print(os.environ["TF_CONFIG"], flush=True)'; [ $MUSTER_TF_JOB != ps ] || exec sleep 4321`
