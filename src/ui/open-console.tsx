@@ -18,7 +18,7 @@ import { Faults } from './console/faults.ts'
 import { InputRouter } from './console/input-router.ts'
 import { createObserver, type ObserverPort, observe } from './console/observer.ts'
 import { buildScene } from './console/pane-view.ts'
-import { InputDecoder } from './keys/decode-input.ts'
+import { InputDecoder, type InputEvent } from './keys/decode-input.ts'
 import type { Preferences } from './preferences.ts'
 import { createPages, type PagePorts } from './tabs/create-pages.ts'
 import { watchOwnPane } from './tty/own-pane.ts'
@@ -162,21 +162,24 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
   /** When it was attached to its terminal; undefined: it was opened there. */
   let framesBefore: number | undefined
   let escapeTimer: Disposable | undefined
+  /** What is typed before the terminal shows the console goes nowhere. */
+  const route = (events: readonly InputEvent[]): void => {
+    if (compositor.framesWritten !== framesBefore) router.handle(events)
+    else if (events.some(({ type }) => type !== 'report')) router.noteTypedAhead()
+  }
   const handleInput = (bytes: Uint8Array): void => {
     escapeTimer?.[Symbol.dispose]()
     const events = decoder.push(bytes)
     for (const event of events) if (event.type === 'report') takeReport(event.raw)
-    const isShown = compositor.framesWritten !== framesBefore
     try {
-      if (isShown) router.handle(events)
-      else if (events.some(({ type }) => type !== 'report')) router.noteTypedAhead()
+      route(events)
     } catch (error) {
       faults.note(error)
     }
     inputBytes += bytes.length
     if (decoder.isWaiting || decoder.isPasting) {
       escapeTimer = clock.after(decoder.isPasting ? PASTE_MS : ESCAPE_MS, () => {
-        router.handle(decoder.isPasting ? decoder.endPaste() : decoder.flush())
+        route(decoder.isPasting ? decoder.endPaste() : decoder.flush())
         source.showNow()
         if (decoder.hasCut) escapeTimer = clock.after(LATE_MS, () => decoder.forgetCut())
       })

@@ -136,6 +136,9 @@ type Counters = {
 
 const fresh = (): Counters => ({ memory: {}, cards: new Map(), disks: new Map(), mounts: new Set() })
 
+/** More than a kernel is built for (NR_CPUS). */
+const MOST_CORES = 65_536
+
 /** Parses the output of the script into samples; counters become rates between two of them. Bounded. */
 export class SampleReader {
   readonly #lines = new LineReader(MAX_LINE)
@@ -175,7 +178,7 @@ export class SampleReader {
         this.isUnsupported = true
         return
       case 'cores':
-        this.#cores = amountOf(rest[0]) ?? 0
+        this.#cores = Math.min(MOST_CORES, amountOf(rest[0]) ?? 0)
         return
       case 'cpu':
         return this.#cpu(rest.map((word) => amountOf(word) ?? 0))

@@ -37,6 +37,11 @@ ${nfs}=
 const read = (text: string): readonly Sample[] => new SampleReader().push(text, 1000)
 
 describe('samples', () => {
+  it('have no more cores than a kernel can have, whatever a host says', () => {
+    const [one] = read(`cores 9000000000000000\n${second(1)}${second(2)}`)
+    expect(one?.cores).toBe(65_536)
+  })
+
   it('are read from the output of a real machine, starting with the second one', () => {
     const samples = read(captured)
     expect(samples.length).toBeGreaterThanOrEqual(2)
