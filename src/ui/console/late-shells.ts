@@ -58,8 +58,12 @@ export class LateShells {
   readonly #openMs = new Map<string, readonly number[]>()
   /** Hosts whose connection was lost before they showed anything of so many last lines. */
   readonly #lostLines = new Map<string, number>()
-  /** Hosts whose last shell had got whole lines when it ended: theirs lacks what these did, and has got nothing beside an older one. */
+  /** Hosts whose last shell had got whole lines when it ended, and those that were let in alone: they have got nothing beside an older one. */
   readonly #renewed = new Set<string>()
+  /** In which order shells opened and got their first keys. */
+  readonly #opened = new Map<string, number>()
+  readonly #firstTyped = new Map<string, number>()
+  #turn = 0
   /** Hosts that lost a shell which had got whole lines: only the user lets their new shells in, also those of hosts that were no receivers. */
   readonly #lost = new Set<string>()
   /** Late hosts that are without a line that others have run: only the user lets them in. */
@@ -97,10 +101,12 @@ export class LateShells {
       if (this.#gotLines.has(host)) this.#renewed.add(host)
       this.#changes.set(host, this.#changeOf(host) + 1)
       this.#typedMs.delete(host)
+      this.#firstTyped.delete(host)
       this.#gotLines.delete(host)
       this.#openMs.delete(host)
     }
     const lacksOwn = this.#lost.has(host)
+    if (kind === 'open') this.#opened.set(host, ++this.#turn)
     // It is not let in beside older shells.
     if (kind === 'open' && this.#isAlone(host)) this.#renewed.add(host)
     if (kind === 'open' && !this.#typedMs.has(host) && (lacksOwn || this.#mustWait(host))) {
@@ -123,8 +129,11 @@ export class LateShells {
   /** `hosts`: those that got the bytes. */
   noteTyped(hosts: readonly string[], bytes: Uint8Array): void {
     const nowMs = this.#options.clock.now()
-    for (const host of hosts) this.#typedMs.set(host, nowMs)
-    if (hosts.some((host) => !this.#renewed.has(host))) for (const host of hosts) this.#renewed.delete(host)
+    for (const host of hosts) {
+      this.#typedMs.set(host, nowMs)
+      if (!this.#firstTyped.has(host)) this.#firstTyped.set(host, ++this.#turn)
+    }
+    for (const host of hosts) if (hosts.some((other) => this.#isOlder(other, host))) this.#renewed.delete(host)
     const hasLine = bytes.length > 1 || this.#isLineOpen
     const lines = hasLine ? bytes.filter((byte) => ENTERS.some((key) => key === byte)).length : 0
     if (lines > 0 && hosts.length > 0)
@@ -153,16 +162,15 @@ export class LateShells {
   noteReceivers(): void {
     const { hosts } = this.#options.state()
     const all = comparedHosts(this.#options.state())
-    const isOlder = (name: string) =>
-      this.#typedMs.has(name) && !this.#renewed.has(name) && hosts.get(name)?.isLate !== true
-    const older = all.filter(isOlder)
-    if (older.length === 0) return
+    const others = all.filter((name) => hosts.get(name)?.isLate !== true)
     const isOpen = (name: string) => {
       const host = hosts.get(name)
       return host !== undefined && isLive(host)
     }
-    const renewed = all.filter((name) => this.#renewed.has(name) && isOpen(name))
-    if (older.some((name) => this.#gotLines.has(name))) for (const name of renewed) this.#missed.add(name)
+    const olderThan = (name: string) => others.filter((other) => this.#isOlder(other, name))
+    const renewed = all.filter((name) => this.#renewed.has(name) && isOpen(name) && olderThan(name).length > 0)
+    if (renewed.length === 0) return
+    for (const name of renewed) if (olderThan(name).some((other) => this.#gotLines.has(other))) this.#missed.add(name)
     this.#setLate((name) => renewed.includes(name), true)
     this.check()
   }
@@ -207,6 +215,11 @@ export class LateShells {
     const isLost = shell.kind === 'ended' && shell.end.kind === 'lost' && this.#typedMs.has(host)
     if (isLost && (this.#gotLines.has(host) || !isAtPrompt(host))) update({ lostInput: 'shell' })
     else if (this.#isLineOpen && state().lostInput === undefined) update({ lostInput: 'line' })
+  }
+
+  /** It got keys before the other's shell opened. */
+  #isOlder(host: string, than: string): boolean {
+    return (this.#firstTyped.get(host) ?? Number.POSITIVE_INFINITY) < (this.#opened.get(than) ?? 0)
   }
 
   #openLines(host: string): readonly number[] {
