@@ -9,7 +9,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { ShellState } from '../../ssh/create-fleet.ts'
 import { type ConsoleState, getsKeysBeside, isLive } from '../state/console-state.ts'
-import { comparedHosts } from './divergence.ts'
 
 /** Why a late shell does not get keys. */
 export const lateReason = (
@@ -161,7 +160,7 @@ export class LateShells {
   /** Others are selected: a shell that opened, or was let in, while it was alone or no receiver may now be beside older ones. */
   noteReceivers(): void {
     const { hosts } = this.#options.state()
-    const all = comparedHosts(this.#options.state())
+    const all = this.#receiving()
     const others = all.filter((name) => hosts.get(name)?.isLate !== true)
     const isOpen = (name: string) => {
       const host = hosts.get(name)
@@ -256,16 +255,20 @@ export class LateShells {
     const state = this.#options.state()
     if (state.lostInput !== undefined) return state.receivers.has(host)
     if (this.#isAlone(host)) return false
-    return (
-      comparedHosts(state).includes(host) && this.#others().some((each) => each !== host && this.#typedMs.has(each))
-    )
+    return this.#receiving().includes(host) && this.#others().some((each) => each !== host && this.#typedMs.has(each))
   }
 
-  /** The receivers that are not late, also while one is selected alone. */
+  /** The receivers, also those that are left out while some are selected for a moment. */
+  #receiving(): readonly string[] {
+    const { hosts, receivers, receiversBeforeSolo } = this.#options.state()
+    return [...hosts.keys()].filter((host) => receivers.has(host) || receiversBeforeSolo?.has(host) === true)
+  }
+
+  /** Those of them that are not late. */
   #others(): readonly string[] {
-    const state = this.#options.state()
-    return comparedHosts(state).filter((name) => {
-      const host = state.hosts.get(name)
+    const { hosts } = this.#options.state()
+    return this.#receiving().filter((name) => {
+      const host = hosts.get(name)
       return host !== undefined && isLive(host) && !host.isLate
     })
   }

@@ -1,0 +1,110 @@
+/** Whatever users and networks do: a shell that lacks what its last one ran gets no keys before the user lets it in. */
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { getsKeysBeside, lateReceivers } from '../../../../src/ui/state/console-state.ts'
+import { createConsoleHarness } from './console-harness.ts'
+
+const LEADER = '\x1d'
+const HOSTS = ['m1', 'm2', 'm3'] as const
+type Host = (typeof HOSTS)[number]
+const ON_HOST = ['lose', 'back', 'exit', 'only', 'others', 'toggle'] as const
+const KINDS = ['half', 'all', 'none', 'invert', 'solo', 'different', 'rest'] as const
+
+const host = fc.constantFrom(...HOSTS)
+const step = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ kind: fc.constant('line' as const) }) },
+  { weight: 5, arbitrary: fc.record({ kind: fc.constantFrom(...KINDS) }) },
+  { weight: 10, arbitrary: fc.record({ kind: fc.constantFrom(...ON_HOST), host }) },
+)
+
+/** `owes`: its last shell was lost after a line. `isBeside`: it may get keys beside older shells. */
+type Shell = {
+  readonly isUp: boolean
+  readonly opened: number
+  readonly firstLine: number
+  readonly owes: boolean
+  readonly isBeside: boolean
+}
+const FIRST: Shell = { isUp: true, opened: 0, firstLine: Infinity, owes: false, isBeside: true }
+
+it('gets no keys alone, nor beside shells that ran something before it opened', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
+      const harness = createConsoleHarness({ hosts: [...HOSTS], size: { columns: 120, rows: 40 } })
+      const { console, fleet, type, print, clock } = harness
+      const prompt = (name: string) => print(name, `\r\nroot@${name}:~# `)
+      let turn = 0
+      const shells = new Map<Host, Shell>()
+      const shell = (name: Host): Shell => shells.get(name) ?? FIRST
+      const end = (name: Host, isLost: boolean) => {
+        const own = shell(name)
+        if (!own.isUp) return
+        const hadLine = own.firstLine < Infinity
+        shells.set(name, {
+          ...own,
+          isUp: false,
+          firstLine: Infinity,
+          owes: isLost ? own.owes || hadLine : false,
+          isBeside: own.isBeside && !hadLine,
+        })
+        fleet.away.set(name, 'it is not connected')
+        const reason = isLost ? ({ kind: 'lost', reason: 'reset' } as const) : ({ kind: 'exit', code: 0 } as const)
+        fleet.events.emit({ type: 'shell', host: name, state: { kind: 'ended', end: reason } })
+      }
+      const send = async (text: string) => {
+        fleet.received.clear()
+        type(text)
+        const got = HOSTS.filter((name) => fleet.received.has(name))
+        const said = () => fc.stringify(steps)
+        for (const name of got) {
+          const own = shell(name)
+          expect(own.owes, `${name} was lost with what it ran: ${said()}`).toBe(false)
+          const older = got.filter((other) => shell(other).firstLine < own.opened)
+          if (!own.isBeside) expect(older, `${name} is newer: ${said()}`).toEqual([])
+        }
+        if (!text.endsWith('\r')) return
+        turn += 1
+        for (const name of got) {
+          const own = shell(name)
+          shells.set(name, { ...own, firstLine: Math.min(own.firstLine, turn) })
+          await print(name, `${text}\nroot@${name}:~# `)
+        }
+      }
+      for (const name of HOSTS) await prompt(name)
+      for (const one of steps) {
+        expect(console.state.mode.kind).not.toBe('dialog')
+        if (one.kind === 'line') await send('ls\r')
+        else if (one.kind === 'half') await send('x')
+        else if (one.kind === 'all') {
+          const late = lateReceivers(console.state) as Host[]
+          for (const name of late) {
+            const isBeside = shell(name).isBeside || getsKeysBeside(console.state, name)
+            shells.set(name, { ...shell(name), owes: false, isBeside })
+          }
+          type(`${LEADER}a`)
+        } else if (one.kind === 'none') type(`${LEADER}n`)
+        else if (one.kind === 'invert') type(`${LEADER}i`)
+        else if (one.kind === 'solo') type(`${LEADER}s`)
+        else if (one.kind === 'different') type(`${LEADER}f`)
+        else if (one.kind === 'rest') clock.advance(1000)
+        else if (one.kind === 'lose') end(one.host, true)
+        else if (one.kind === 'exit') end(one.host, false)
+        else if (one.kind === 'only') type(`${LEADER}/${one.host}\r`)
+        else if (one.kind === 'others') type(`${LEADER}/${HOSTS.filter((name) => name !== one.host).join()}\r`)
+        else if (one.kind === 'toggle') {
+          console.change(() => ({ focus: one.host }))
+          type(`${LEADER} `)
+          type('\x1b')
+        } else if (one.kind === 'back' && !shell(one.host).isUp) {
+          turn += 1
+          shells.set(one.host, { ...shell(one.host), isUp: true, opened: turn })
+          fleet.away.delete(one.host)
+          fleet.up(one.host)
+          await prompt(one.host)
+        }
+      }
+      console[Symbol.dispose]()
+    }),
+    { numRuns: 200 },
+  )
+})
