@@ -187,6 +187,8 @@ export class ConsoleApp implements PageContext, Disposable {
   readonly declaredBefore = new Map<string, unknown>()
   /** Composed or pasted texts that were not sent, the last one at the end. */
   drafts: readonly Draft[] = []
+  /** The last text that was reviewed and sent. */
+  #sentText: { readonly draft: Draft; readonly hosts: readonly string[]; readonly atMs: number } | undefined
   readonly #owned = new DisposableStore()
   readonly #feeder: Feeder
   readonly #autoClose: AutoClose
@@ -624,13 +626,28 @@ export class ConsoleApp implements PageContext, Disposable {
     return reports
   }
 
+  /** It can be opened again if a host loses its connection before it has shown anything of it. */
+  noteSentText(draft: Draft, hosts: readonly string[]): void {
+    this.#sentText = { draft, hosts, atMs: this.clock.now() }
+  }
+
+  /** Keeps the text that these hosts lost; true: there is one. */
+  #keepLostText(lost: readonly string[]): boolean {
+    const { draft, hosts, atMs } = this.#sentText ?? {}
+    const isLost = hosts?.some((host) => lost.includes(host) && !this.#divergence.hasChangedSince(host, atMs ?? 0))
+    if (draft === undefined || isLost !== true) return false
+    if (!this.drafts.includes(draft)) this.drafts = [...this.drafts, draft]
+    return true
+  }
+
   #tellLostLines(hosts: readonly string[], lines: number): void {
     const isOne = lines === 1
     const [what, may] = [isOne ? 'the last line was' : `the last ${lines} lines were`, isOne ? 'it may' : 'they may']
     const text = `${what} not answered before the connection was lost; ${may} not have run`
     this.log(hosts.at(-1) ?? '', text, 'warning')
     const notice = `${foldHostSet(hosts)}: connection lost before ${what} answered; ${may} not have run`
-    this.notice(notice, 'warning', 'receivers')
+    const again = `${commandLabel(this.state, 'paste')} opens the text again; `
+    this.notice(`${this.#keepLostText(hosts) ? again : ''}${notice}`, 'warning', 'receivers')
   }
 
   reportWritten(reports: readonly WriteReport[]): void {

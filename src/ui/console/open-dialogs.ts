@@ -292,6 +292,7 @@ export function openPaste(app: ConsoleApp, given?: Draft): void {
         app.drafts = isSent || isSecret ? others : [...others, ...kept(reviewed)]
         // Who gets nothing, and why.
         app.paste(reviewed, live, skipped)
+        if (isSent && !isSecret) app.noteSentText({ ...draft, text: reviewed }, live)
         const { notice } = app.state
         if (!isSent && app.drafts !== others && notice !== undefined)
           app.notice(`${again()}; ${notice.text}`, 'warning', 'receivers')

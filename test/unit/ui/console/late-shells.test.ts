@@ -98,6 +98,26 @@ it('is named if it lost its connection before it answered the last line', async 
   expect(console.state.log.filter((line) => line.text === text)).toHaveLength(2)
 })
 
+it('keeps a reviewed text that it has not answered', async () => {
+  const { console, type, rest, lose, printAll } = await atPrompts()
+  type('\x1b[200~cd /srv\ntouch x\n\x1b[201~')
+  type('\x13')
+  rest()
+  await printAll(['m1', 'm4'], (host) => `cd /srv\r\n${prompt(host, '/srv')}touch x\r\n${prompt(host, '/srv')}`)
+  lose(['m2'])
+  lose(['m3'])
+  expect(console.state.notice?.text).toBe(
+    'Ctrl-] p opens the text again; m[2-3]: connection lost before the last 2 lines were answered; they may not have run',
+  )
+  type(`${LEADER}p`)
+  const dialog = console.state.mode.kind === 'dialog' ? console.state.mode.dialog : undefined
+  expect(dialog?.lines.slice(0, 2).map(({ text }) => text)).toEqual(['1 │ cd /srv', '2 │ touch x'])
+  type('\x1b')
+  // What was answered is not kept.
+  lose(['m1'])
+  expect(console.drafts).toHaveLength(1)
+})
+
 it('is named with the number of lines that it has not answered', async () => {
   const { console, type, rest, lose, printAll } = await atPrompts()
   type('answered\r')
