@@ -73,6 +73,13 @@ it('gets no keys alone, nor beside shells that ran something before it opened', 
       for (const name of HOSTS) await prompt(name)
       for (const one of steps) {
         expect(console.state.mode.kind).not.toBe('dialog')
+        const oldest = HOSTS.filter(
+          (name) => shells.get(name) === undefined || (shell(name).opened === 0 && shell(name).isUp),
+        )
+        expect(
+          oldest.filter((name) => console.state.hosts.get(name)?.isLate),
+          'never new',
+        ).toEqual([])
         if (one.kind === 'line') await send('ls\r')
         else if (one.kind === 'half') await send('x')
         else if (one.kind === 'all') {
@@ -82,6 +89,7 @@ it('gets no keys alone, nor beside shells that ran something before it opened', 
             shells.set(name, { ...shell(name), owes: false, isBeside })
           }
           type(`${LEADER}a`)
+          if (late.length > 0) expect(lateReceivers(console.state), 'after a').toEqual([])
         } else if (one.kind === 'none') type(`${LEADER}n`)
         else if (one.kind === 'invert') type(`${LEADER}i`)
         else if (one.kind === 'solo') type(`${LEADER}s`)
