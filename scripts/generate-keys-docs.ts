@@ -46,7 +46,7 @@ export function renderKeysDocs(): string {
     '',
     '## The review of a text',
     '',
-    'A multi-line paste, or a text that you write for hosts, is shown for review first. The title names the hosts that get it. A text that you close, or that a host lost without an answer, is kept until you quit; Muster asks before you lose it. If a host asks a question that may be for a password, the text is neither shown nor kept. A text that was kept before does not open then; Ctrl-o shows it.',
+    'A multi-line paste, or a text that you write for hosts, is shown for review first. The title names the hosts that get it. A text that you close, or that was lost before any host answered, is kept until you quit; Muster asks before you lose it. If a host asks a question that may be for a password, the text is neither shown nor kept. A text that was kept before does not open then; Ctrl-o shows it.',
     '',
     '| key | action |',
     '| --- | --- |',

@@ -626,7 +626,7 @@ export class ConsoleApp implements PageContext, Disposable {
     return reports
   }
 
-  /** It can be opened again if a host loses its connection before it has shown anything of it. */
+  /** It can be opened again if a host loses its connection before any host has shown anything of it: those would get it twice. */
   noteSentText(draft: Draft, hosts: readonly string[]): void {
     this.#sentText = { draft, hosts, atMs: this.clock.now() }
   }
@@ -634,8 +634,9 @@ export class ConsoleApp implements PageContext, Disposable {
   /** Keeps the text that these hosts lost; true: there is one. */
   #keepLostText(lost: readonly string[]): boolean {
     const { draft, hosts, atMs } = this.#sentText ?? {}
-    const isLost = hosts?.some((host) => lost.includes(host) && !this.#divergence.hasChangedSince(host, atMs ?? 0))
-    if (draft === undefined || isLost !== true) return false
+    if (draft === undefined || hosts === undefined || atMs === undefined) return false
+    if (!hosts.some((host) => lost.includes(host))) return false
+    if (hosts.some((host) => this.#divergence.hasChangedSince(host, atMs))) return false
     if (!this.drafts.includes(draft)) this.drafts = [...this.drafts, draft]
     return true
   }

@@ -98,12 +98,13 @@ it('is named if it lost its connection before it answered the last line', async 
   expect(console.state.log.filter((line) => line.text === text)).toHaveLength(2)
 })
 
-it('keeps a reviewed text that it has not answered', async () => {
+it('keeps a reviewed text that no host has answered', async () => {
   const { console, type, rest, lose, printAll } = await atPrompts()
+  type(`${LEADER}/m[2-3]\r`)
   type('\x1b[200~cd /srv\ntouch x\n\x1b[201~')
   type('\x13')
   rest()
-  await printAll(['m1', 'm4'], (host) => `cd /srv\r\n${prompt(host, '/srv')}touch x\r\n${prompt(host, '/srv')}`)
+  await printAll(['m1', 'm4'], (host) => `\r\n${prompt(host)}`)
   lose(['m2'])
   lose(['m3'])
   expect(console.state.notice?.text).toBe(
@@ -112,10 +113,17 @@ it('keeps a reviewed text that it has not answered', async () => {
   type(`${LEADER}p`)
   const dialog = console.state.mode.kind === 'dialog' ? console.state.mode.dialog : undefined
   expect(dialog?.lines.slice(0, 2).map(({ text }) => text)).toEqual(['1 │ cd /srv', '2 │ touch x'])
-  type('\x1b')
-  // What was answered is not kept.
-  lose(['m1'])
-  expect(console.drafts).toHaveLength(1)
+})
+
+it('keeps no text that another host has answered, which would get it twice', async () => {
+  const { console, type, rest, lose, printAll } = await atPrompts()
+  type('\x1b[200~cd /srv\ntouch x\n\x1b[201~')
+  type('\x13')
+  rest()
+  await printAll(['m1', 'm4'], (host) => `cd /srv\r\n${prompt(host, '/srv')}touch x\r\n${prompt(host, '/srv')}`)
+  lose(['m2'])
+  expect(console.state.notice?.text).toMatch(/^m2: connection lost before the last 2 lines were answered/)
+  expect(console.drafts).toEqual([])
 })
 
 it('is named with the number of lines that it has not answered', async () => {
