@@ -478,6 +478,11 @@ export class ConsoleApp implements PageContext, Disposable {
     else if (this.state.notice?.about === 'receivers') this.store.update({ notice: undefined })
   }
 
+  reconnect(hosts: readonly string[]): void {
+    this.#lateShells.noteAsked(hosts)
+    this.ports.fleet.reconnect(hosts)
+  }
+
   showTab(tab: Tab): void {
     this.change(({ mode, panel, tab: before }) => ({
       tab,

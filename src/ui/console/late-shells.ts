@@ -7,6 +7,7 @@
  * too. If nothing was run, but a line was half typed, the rest of that goes nowhere.
  */
 import type { Clock } from '../../base/clock.ts'
+import { getOrMake } from '../../base/collections.ts'
 import type { ShellState } from '../../ssh/create-fleet.ts'
 import { type ConsoleState, getsKeysBeside, isLive } from '../state/console-state.ts'
 
@@ -47,6 +48,25 @@ type LateShellsOptions = {
   update(patch: Partial<ConsoleState>): void
 }
 
+/** What is typed at a prompt, as far as keys tell. */
+class TypedLine {
+  /** Something was typed after the last key that ends a line. */
+  isOpen = false
+  /** The cursor may stand within it: Ctrl-U leaves what is behind. */
+  #isWithin = false
+
+  /** True: it ends there. */
+  note(bytes: Uint8Array): boolean {
+    const text = Buffer.from(bytes).toString('latin1')
+    const last = bytes.at(-1) ?? 0
+    const isWithin = (this.#isWithin || MOVES.test(text)) && (this.isOpen || bytes.length > 1)
+    const isEnd = ENDS.has(last) && !(isWithin && last === CTRL_U)
+    this.isOpen = !isEnd && (this.isOpen || !ADDS_NOTHING.test(text))
+    this.#isWithin = !isEnd && isWithin
+    return isEnd
+  }
+}
+
 export class LateShells {
   readonly #options: LateShellsOptions
   /** Hosts whose shell got keys since it opened, and when it got the last one. */
@@ -65,14 +85,16 @@ export class LateShells {
   #turn = 0
   /** Hosts that lost a shell which had got whole lines: only the user lets their new shells in, also those of hosts that were no receivers. */
   readonly #lost = new Set<string>()
+  /** Those of them whose shells ended by themselves: the user may ask for another one. */
+  readonly #ended = new Set<string>()
   /** Late hosts that are without a line that others have run: only the user lets them in. */
   readonly #missed = new Set<string>()
   /** How often a shell of the host has ended or begun to open. */
   readonly #changes = new Map<string, number>()
-  /** Something was typed after the last key that ends a line. */
-  #isLineOpen = false
-  /** The cursor may stand within it: Ctrl-U leaves what is behind. */
-  #isWithinLine = false
+  /** Of what was typed into any host, or none. */
+  readonly #line = new TypedLine()
+  /** Of each host. */
+  readonly #lines = new Map<string, TypedLine>()
 
   constructor(options: LateShellsOptions) {
     this.#options = options
@@ -94,9 +116,13 @@ export class LateShells {
       )
     }
     if (state.receivers.has(host) && !getsKeysBeside(state, host)) this.#noteLast(host, shell)
-    if (isLost && this.#gotLines.has(host)) this.#lost.add(host)
-    else if (kind === 'ended' && !isLost) this.#lost.delete(host)
+    const isOut = !state.receivers.has(host)
+    if (kind === 'ended' && (this.#gotLines.has(host) || (isOut && this.#lines.get(host)?.isOpen))) {
+      this.#lost.add(host)
+      if (!isLost) this.#ended.add(host)
+    }
     if (kind !== 'open') {
+      this.#lines.delete(host)
       if (this.#gotLines.has(host)) this.#renewed.add(host)
       this.#changes.set(host, this.#changeOf(host) + 1)
       this.#typedMs.delete(host)
@@ -105,7 +131,10 @@ export class LateShells {
       this.#openMs.delete(host)
     }
     const lacksOwn = this.#lost.has(host)
-    if (kind === 'open') this.#opened.set(host, ++this.#turn)
+    if (kind === 'open') {
+      this.#opened.set(host, ++this.#turn)
+      this.#ended.delete(host)
+    }
     // It is not let in beside older shells.
     if (kind === 'open' && this.#isAlone(host)) this.#renewed.add(host)
     if (kind === 'open' && !this.#typedMs.has(host) && (lacksOwn || this.#mustWait(host))) {
@@ -113,6 +142,11 @@ export class LateShells {
       this.#setLate((name) => name === host, true)
     }
     this.check()
+  }
+
+  /** The user wants new shells in place of those that ended: nobody expects in them what the last ones had. */
+  noteAsked(hosts: readonly string[]): void {
+    for (const host of hosts) if (this.#ended.delete(host)) this.#lost.delete(host)
   }
 
   /** Returns a function that tells later whether a host still has the shell that it has now. */
@@ -133,21 +167,19 @@ export class LateShells {
       if (!this.#firstTyped.has(host)) this.#firstTyped.set(host, ++this.#turn)
     }
     for (const host of hosts) if (hosts.some((other) => this.#isOlder(other, host))) this.#renewed.delete(host)
-    const hasLine = bytes.length > 1 || this.#isLineOpen
-    const lines = hasLine ? bytes.filter((byte) => ENTERS.some((key) => key === byte)).length : 0
-    if (lines > 0 && hosts.length > 0)
+    const entered = bytes.filter((byte) => ENTERS.some((key) => key === byte)).length
+    const hasLine = (host: string) => bytes.length > 1 || this.#lines.get(host)?.isOpen === true
+    const withLines = entered === 0 ? [] : hosts.filter(hasLine)
+    for (const host of hosts) getOrMake(this.#lines, host, () => new TypedLine()).note(bytes)
+    if (withLines.length > 0)
       for (const { host, isLate } of this.#options.state().hosts.values())
         if (isLate && !hosts.includes(host)) this.#missed.add(host)
-    for (const host of lines > 0 ? hosts : []) {
+    for (const host of withLines) {
       this.#gotLines.add(host)
-      this.#openMs.set(host, [...this.#openLines(host), ...Array<number>(lines).fill(nowMs)].slice(-MOST_OPEN_LINES))
+      this.#openMs.set(host, [...this.#openLines(host), ...Array<number>(entered).fill(nowMs)].slice(-MOST_OPEN_LINES))
     }
     if (this.#options.state().lostInput === 'shell' && hosts.length === 0) return
-    const text = Buffer.from(bytes).toString('latin1')
-    const isWithinLine = (this.#isWithinLine || MOVES.test(text)) && (this.#isLineOpen || bytes.length > 1)
-    if (ENDS.has(bytes.at(-1) ?? 0) && !(isWithinLine && bytes.at(-1) === CTRL_U)) return this.#endLine()
-    if (!ADDS_NOTHING.test(text)) this.#isLineOpen = true
-    this.#isWithinLine = isWithinLine
+    if (this.#line.note(bytes)) this.#endLine()
   }
 
   /** After the key that ends the line that was lost; undefined: none was, or it is not among these. */
@@ -197,7 +229,7 @@ export class LateShells {
   /** Screens have changed. */
   check(): void {
     const late = [...this.#options.state().hosts.values()].filter(({ isLate }) => isLate)
-    if (this.#isLineOpen || late.length === 0) return
+    if (this.#line.isOpen || late.length === 0) return
     const others = this.#others()
     const isReady = (host: string): boolean =>
       !this.#missed.has(host) &&
@@ -213,7 +245,7 @@ export class LateShells {
     const { state, update, isAtPrompt } = this.#options
     const isLost = shell.kind === 'ended' && shell.end.kind === 'lost' && this.#typedMs.has(host)
     if (isLost && (this.#gotLines.has(host) || !isAtPrompt(host))) update({ lostInput: 'shell' })
-    else if (this.#isLineOpen && state().lostInput === undefined) update({ lostInput: 'line' })
+    else if (this.#line.isOpen && state().lostInput === undefined) update({ lostInput: 'line' })
   }
 
   /** It got keys before the other's shell opened. */
@@ -226,8 +258,6 @@ export class LateShells {
   }
 
   #endLine(): void {
-    this.#isLineOpen = false
-    this.#isWithinLine = false
     this.#lostLines.clear()
     const { lostInput, receivers } = this.#options.state()
     if (lostInput !== undefined) this.#options.update({ lostInput: undefined })

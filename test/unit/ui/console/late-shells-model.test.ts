@@ -8,7 +8,7 @@ const LEADER = '\x1d'
 const HOSTS = ['m1', 'm2', 'm3'] as const
 type Host = (typeof HOSTS)[number]
 const ON_HOST = ['lose', 'back', 'exit', 'only', 'others', 'toggle'] as const
-const KINDS = ['half', 'all', 'none', 'invert', 'solo', 'different', 'rest'] as const
+const KINDS = ['half', 'enter', 'give up', 'all', 'none', 'invert', 'solo', 'different', 'rest'] as const
 
 const host = fc.constantFrom(...HOSTS)
 const step = fc.oneof(
@@ -17,15 +17,17 @@ const step = fc.oneof(
   { weight: 10, arbitrary: fc.record({ kind: fc.constantFrom(...ON_HOST), host }) },
 )
 
-/** `owes`: its last shell was lost after a line. `isBeside`: it may get keys beside older shells. */
+/** `owes`: its last shell ended after a line, or with half a line while others were selected. `isBeside`: it may get keys beside older shells. */
 type Shell = {
   readonly isUp: boolean
   readonly opened: number
   readonly firstLine: number
   readonly owes: boolean
+  /** A line is half typed there. */
+  readonly isHalf: boolean
   readonly isBeside: boolean
 }
-const FIRST: Shell = { isUp: true, opened: 0, firstLine: Infinity, owes: false, isBeside: true }
+const FIRST: Shell = { isUp: true, opened: 0, firstLine: Infinity, owes: false, isHalf: false, isBeside: true }
 
 it('gets no keys alone, nor beside shells that ran something before it opened', async () => {
   await fc.assert(
@@ -40,11 +42,13 @@ it('gets no keys alone, nor beside shells that ran something before it opened', 
         const own = shell(name)
         if (!own.isUp) return
         const hadLine = own.firstLine < Infinity
+        const isCut = own.isHalf && !console.state.receivers.has(name)
         shells.set(name, {
           ...own,
           isUp: false,
           firstLine: Infinity,
-          owes: isLost ? own.owes || hadLine : false,
+          owes: own.owes || hadLine || isCut,
+          isHalf: false,
           isBeside: own.isBeside && !hadLine,
         })
         fleet.away.set(name, 'it is not connected')
@@ -62,12 +66,13 @@ it('gets no keys alone, nor beside shells that ran something before it opened', 
           const older = got.filter((other) => shell(other).firstLine < own.opened)
           if (!own.isBeside) expect(older, `${name} is newer: ${said()}`).toEqual([])
         }
-        if (!text.endsWith('\r')) return
         turn += 1
         for (const name of got) {
           const own = shell(name)
-          shells.set(name, { ...own, firstLine: Math.min(own.firstLine, turn) })
-          await print(name, `${text}\nroot@${name}:~# `)
+          const isLine = text.endsWith('\r') && (own.isHalf || text.length > 1)
+          const isHalf = text === 'x' || (own.isHalf && text !== '\x03' && !text.endsWith('\r'))
+          shells.set(name, { ...own, isHalf, firstLine: isLine ? Math.min(own.firstLine, turn) : own.firstLine })
+          if (text !== 'x') await print(name, `${text}\nroot@${name}:~# `)
         }
       }
       for (const name of HOSTS) await prompt(name)
@@ -82,6 +87,8 @@ it('gets no keys alone, nor beside shells that ran something before it opened', 
         ).toEqual([])
         if (one.kind === 'line') await send('ls\r')
         else if (one.kind === 'half') await send('x')
+        else if (one.kind === 'enter') await send('\r')
+        else if (one.kind === 'give up') await send('\x03')
         else if (one.kind === 'all') {
           const late = lateReceivers(console.state) as Host[]
           for (const name of late) {

@@ -646,6 +646,7 @@ describe('when all receivers have lost the beginning of a line', () => {
     type('exec true\r')
     await print('m2', 'exec true\r\n')
     fleet.events.emit({ type: 'shell', host: 'm2', state: { kind: 'ended', end: { kind: 'exit', code: 0 } } })
+    type(`${LEADER}r`)
     fleet.up('m2')
     await print('m2', `\r\n${prompt('m2')}`)
     type('ls\r')
@@ -753,6 +754,43 @@ describe('that lost what its last shell had', () => {
     type(`${LEADER}a`)
     type('ls\r')
     expect(toM2()).toBe('ls\r')
+  })
+
+  it('also where another line was given up before its Enter', async () => {
+    const { type, printAll, comeBack, header, rest } = await atPrompts()
+    type(`${LEADER}/m2\r`)
+    type('cd /tmp')
+    type(`${LEADER}/m1\r`)
+    type('\x15')
+    type(`${LEADER}/m2\r`)
+    type('\r')
+    await printAll(['m2'], (host) => `cd /tmp\r\n${prompt(host, '/tmp')}`)
+    await comeBack()
+    rest()
+    expect(header()).toContain(' TYPING INTO NO HOST  new shell, no keys yet: m2 ')
+  })
+
+  it('also where only the beginning of a line was typed, and others were selected when it was lost', async () => {
+    const { type, comeBack, header, rest } = await atPrompts()
+    type(`${LEADER}/m2\r`)
+    type('echo ')
+    type(`${LEADER}/m1\r`)
+    type('date\r')
+    await comeBack()
+    rest()
+    type(`${LEADER}/m2\r`)
+    expect(header()).toContain(' TYPING INTO NO HOST  new shell, no keys yet: m2 ')
+  })
+
+  it('also where its shell was ended just before the connection, as when the host restarts', async () => {
+    const { type, fleet, print, printAll, header, rest } = await atPrompts(['m2'])
+    type('cd /srv\r')
+    await printAll(['m2'], (host) => `cd /srv\r\n${prompt(host, '/srv')}`)
+    fleet.events.emit({ type: 'shell', host: 'm2', state: { kind: 'ended', end: { kind: 'exit', code: 129 } } })
+    fleet.up('m2')
+    await print('m2', `\r\n${prompt('m2')}`)
+    rest()
+    expect(header()).toContain(' TYPING INTO NO HOST  new shell, no keys yet: m2 ')
   })
 
   it.each(['compose', 'paste'])('loses no text that is to be sent to it alone: %s', async (how) => {
