@@ -23,11 +23,21 @@ type Shell = {
   readonly opened: number
   readonly firstLine: number
   readonly owes: boolean
+  /** Others ran a line while it was held. */
+  readonly hasMissed: boolean
   /** A line is half typed there. */
   readonly isHalf: boolean
   readonly isBeside: boolean
 }
-const FIRST: Shell = { isUp: true, opened: 0, firstLine: Infinity, owes: false, isHalf: false, isBeside: true }
+const FIRST: Shell = {
+  isUp: true,
+  opened: 0,
+  firstLine: Infinity,
+  owes: false,
+  hasMissed: false,
+  isHalf: false,
+  isBeside: true,
+}
 
 it('gets no keys alone, nor beside shells that ran something before it opened', async () => {
   await fc.assert(
@@ -49,6 +59,7 @@ it('gets no keys alone, nor beside shells that ran something before it opened', 
           firstLine: Infinity,
           owes: own.owes || hadLine || isCut,
           isHalf: false,
+          hasMissed: false,
           isBeside: own.isBeside && !hadLine,
         })
         fleet.away.set(name, 'it is not connected')
@@ -57,19 +68,24 @@ it('gets no keys alone, nor beside shells that ran something before it opened', 
       }
       const send = async (text: string) => {
         fleet.received.clear()
+        const held = HOSTS.filter((name) => shell(name).isUp && console.state.hosts.get(name)?.isLate)
         type(text)
         const got = HOSTS.filter((name) => fleet.received.has(name))
         const said = () => fc.stringify(steps)
         for (const name of got) {
           const own = shell(name)
           expect(own.owes, `${name} was lost with what it ran: ${said()}`).toBe(false)
+          expect(own.hasMissed, `${name} has missed a line: ${said()}`).toBe(false)
           const older = got.filter((other) => shell(other).firstLine < own.opened)
           if (!own.isBeside) expect(older, `${name} is newer: ${said()}`).toEqual([])
         }
         turn += 1
+        const runsLine = (name: Host) => text.endsWith('\r') && (shell(name).isHalf || text.length > 1)
+        if (got.some(runsLine))
+          for (const name of held) if (!got.includes(name)) shells.set(name, { ...shell(name), hasMissed: true })
         for (const name of got) {
           const own = shell(name)
-          const isLine = text.endsWith('\r') && (own.isHalf || text.length > 1)
+          const isLine = runsLine(name)
           const isHalf = text === 'x' || (own.isHalf && text !== '\x03' && !text.endsWith('\r'))
           shells.set(name, { ...own, isHalf, firstLine: isLine ? Math.min(own.firstLine, turn) : own.firstLine })
           if (text !== 'x') await print(name, `${text}\nroot@${name}:~# `)
@@ -93,7 +109,7 @@ it('gets no keys alone, nor beside shells that ran something before it opened', 
           const late = lateReceivers(console.state) as Host[]
           for (const name of late) {
             const isBeside = shell(name).isBeside || getsKeysBeside(console.state, name)
-            shells.set(name, { ...shell(name), owes: false, isBeside })
+            shells.set(name, { ...shell(name), owes: false, hasMissed: false, isBeside })
           }
           type(`${LEADER}a`)
           if (late.length > 0) expect(lateReceivers(console.state), 'after a').toEqual([])
