@@ -147,7 +147,9 @@ function nodeOf(line: string): readonly SlurmNode[] {
       memoryUsedBytes: countOf(fields.get('AllocMem')) * MIB,
       gpus: Math.min(MOST_GPUS, countOfGres(fields.get('Gres') ?? '', 'gpu')),
       heldDevices: devicesOf(fields.get('GresUsed')),
-      trouble: /^(IDLE|MIXED|ALLOCATED)(\+(PLANNED|CLOUD))*$/.test(state) ? '' : printable(state.toLowerCase()),
+      trouble: /^(IDLE|MIXED|ALLOCATED)(\+(PLANNED|CLOUD|COMPLETING))*$/.test(state)
+        ? ''
+        : printable(state.toLowerCase()),
     },
   ]
 }

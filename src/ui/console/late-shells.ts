@@ -116,13 +116,13 @@ export class LateShells {
       )
     }
     if (state.receivers.has(host) && !getsKeysBeside(state, host)) this.#noteLast(host, shell)
-    const isOut = !state.receivers.has(host)
-    if (kind === 'ended' && (this.#gotLines.has(host) || (isOut && this.#lines.get(host)?.isOpen))) {
+    // The rest of its line may be typed when it is selected again.
+    const isCut = !state.receivers.has(host) && this.#lines.get(host)?.isOpen === true
+    if (isCut || (kind === 'ended' && this.#gotLines.has(host))) {
       this.#lost.add(host)
-      if (!isLost) this.#ended.add(host)
+      if (kind === 'ended' && !isLost) this.#ended.add(host)
     }
     if (kind !== 'open') {
-      this.#lines.delete(host)
       if (this.#gotLines.has(host)) this.#renewed.add(host)
       this.#changes.set(host, this.#changeOf(host) + 1)
       this.#typedMs.delete(host)
@@ -132,6 +132,7 @@ export class LateShells {
     }
     const lacksOwn = this.#lost.has(host)
     if (kind === 'open') {
+      this.#lines.delete(host)
       this.#opened.set(host, ++this.#turn)
       this.#ended.delete(host)
     }
@@ -193,6 +194,9 @@ export class LateShells {
   noteReceivers(): void {
     const { hosts } = this.#options.state()
     const all = this.#receiving()
+    // The rest of a line that was lost may be typed whenever they are selected again.
+    if (this.#options.state().lostInput === 'line')
+      for (const { host, isLate } of hosts.values()) if (isLate && !all.includes(host)) this.#missed.add(host)
     const others = all.filter((name) => hosts.get(name)?.isLate !== true)
     const isOpen = (name: string) => {
       const host = hosts.get(name)
@@ -229,8 +233,9 @@ export class LateShells {
   /** Screens have changed. */
   check(): void {
     const late = [...this.#options.state().hosts.values()].filter(({ isLate }) => isLate)
-    if (this.#line.isOpen || late.length === 0) return
+    if (late.length === 0 || this.#line.isOpen || this.#options.state().lostInput !== undefined) return
     const others = this.#others()
+    if (others.some((name) => this.#lines.get(name)?.isOpen)) return
     const isReady = (host: string): boolean =>
       !this.#missed.has(host) &&
       (others.length === 0 || this.#options.isInStep(host, others, (name) => this.#typedMs.get(name) ?? 0))
@@ -245,7 +250,8 @@ export class LateShells {
     const { state, update, isAtPrompt } = this.#options
     const isLost = shell.kind === 'ended' && shell.end.kind === 'lost' && this.#typedMs.has(host)
     if (isLost && (this.#gotLines.has(host) || !isAtPrompt(host))) update({ lostInput: 'shell' })
-    else if (this.#line.isOpen && state().lostInput === undefined) update({ lostInput: 'line' })
+    else if ((this.#line.isOpen || this.#lines.get(host)?.isOpen) && state().lostInput === undefined)
+      update({ lostInput: 'line' })
   }
 
   /** It got keys before the other's shell opened. */

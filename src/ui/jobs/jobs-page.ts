@@ -333,7 +333,7 @@ export class JobsPage implements Page {
         ? `study ${line.study.name}`
         : details === undefined
           ? 'job'
-          : `job ${details.job.id}${moreText(this.#view.log)}`
+          : `job ${details.job.id}${rankText(details, this.#view.logRank)}${moreText(this.#view.log)}`
     const document = this.#side(rect.width - 2, theme)
     const scroll = (rows: number) => this.#scrollLog({ rows })
     return rowsPane({ id: ' job', title, hasKeys: false, document, place: this.#logPlace, rect, theme, scroll })
@@ -347,7 +347,9 @@ export class JobsPage implements Page {
     const all = log?.lines.length ?? 0
     const table = { view, noun: 'line', all, shown: shownLog(state).length, order: orderText(view, []) }
     const title =
-      details === undefined ? 'job' : `job ${details.job.id}${moreText(log)} ${printable(details.job.spec.name)}`
+      details === undefined
+        ? 'job'
+        : `job ${details.job.id}${rankText(details, this.#view.logRank)}${moreText(log)} ${printable(details.job.spec.name)}`
     const document = this.#logDocument(rect.width - 2, theme)
     const scroll = (rows: number) => this.#scrollLog({ rows })
     return rowsPane({ id: JOB_LOG, title, hasKeys: true, document, table, place: this.#logPlace, rect, theme, scroll })
@@ -827,5 +829,8 @@ export class JobsPage implements Page {
 }
 
 const moreText = (log: QueueView['log']): string => (log?.hasMore === true ? ' (more output below)' : '')
+
+const rankText = ({ job, log }: JobDetails, rank = 0): string =>
+  log !== undefined && isEngineGang(job) ? `, rank ${rank} of ${engineRanks(job.spec)}` : ''
 
 const numbersOf = ({ first, count }: JobLine): string => `${first}-${first + count - 1}`

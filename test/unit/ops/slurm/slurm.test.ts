@@ -429,7 +429,7 @@ describe('a login host that cannot be used', () => {
 })
 
 describe('the use of a cluster', () => {
-  const nodes = `NodeName=n1 CPUAlloc=4 CPUTot=4 RealMemory=8000 AllocMem=300 Gres=gpu:a100:2(S:0) State=MIXED+PLANNED
+  const nodes = `NodeName=n1 CPUAlloc=4 CPUTot=4 RealMemory=8000 AllocMem=300 Gres=gpu:a100:2(S:0) State=MIXED+COMPLETING+PLANNED
 NodeName=n02 CPUAlloc=1 CPUTot=4 RealMemory=8000 AllocMem=100 Gres=gpu:4,shard:8 State=DOWN*`
 
   const cells = (...values: readonly string[]) => ['job', ...values].join('\t')

@@ -23,6 +23,8 @@ type Shell = {
   readonly opened: number
   readonly firstLine: number
   readonly owes: boolean
+  /** Half a line was lost with its last shell: the rest may follow. */
+  readonly isCut: boolean
   /** Others ran a line while it was held. */
   readonly hasMissed: boolean
   /** A line is half typed there. */
@@ -34,10 +36,21 @@ const FIRST: Shell = {
   opened: 0,
   firstLine: Infinity,
   owes: false,
+  isCut: false,
   hasMissed: false,
   isHalf: false,
   isBeside: true,
 }
+
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
+const on = (kind: (typeof ON_HOST)[number], host: Host): Step => ({ kind, host })
+const [half, line, enter]: readonly Step[] = [{ kind: 'half' }, { kind: 'line' }, { kind: 'enter' }]
+/** What random steps seldom are: a line that was half typed before another host got one. */
+const RARE = [
+  [on('only', 'm1'), half, on('only', 'm3'), line, on('only', 'm1'), on('lose', 'm1'), on('back', 'm1'), half],
+  [on('only', 'm1'), half, on('only', 'm3'), line, on('only', 'm1'), enter, on('lose', 'm1'), on('back', 'm1'), line],
+  [on('only', 'm1'), half, on('only', 'm3'), line, on('lose', 'm1'), on('back', 'm1'), on('only', 'm1'), half],
+].map((steps) => steps.flatMap((one) => one ?? []))
 
 it('gets no keys alone, nor beside shells that ran something before it opened', async () => {
   await fc.assert(
@@ -58,6 +71,7 @@ it('gets no keys alone, nor beside shells that ran something before it opened', 
           isUp: false,
           firstLine: Infinity,
           owes: own.owes || hadLine || isCut,
+          isCut: own.isCut || own.isHalf,
           isHalf: false,
           hasMissed: false,
           isBeside: own.isBeside && !hadLine,
@@ -75,10 +89,16 @@ it('gets no keys alone, nor beside shells that ran something before it opened', 
         for (const name of got) {
           const own = shell(name)
           expect(own.owes, `${name} was lost with what it ran: ${said()}`).toBe(false)
+          // Beside a shell with an empty line, a new line begins.
+          const isNewLine = got.some((other) => other !== name && !shell(other).isHalf && !shell(other).isCut)
+          if (!isNewLine) expect(own.isCut, `${name} lacks the beginning of a line: ${said()}`).toBe(false)
           expect(own.hasMissed, `${name} has missed a line: ${said()}`).toBe(false)
           const older = got.filter((other) => shell(other).firstLine < own.opened)
           if (!own.isBeside) expect(older, `${name} is newer: ${said()}`).toEqual([])
         }
+        if (text !== 'x')
+          for (const name of HOSTS)
+            if (console.state.receivers.has(name)) shells.set(name, { ...shell(name), isCut: false })
         turn += 1
         const runsLine = (name: Host) => text.endsWith('\r') && (shell(name).isHalf || text.length > 1)
         if (got.some(runsLine))
@@ -109,7 +129,7 @@ it('gets no keys alone, nor beside shells that ran something before it opened', 
           const late = lateReceivers(console.state) as Host[]
           for (const name of late) {
             const isBeside = shell(name).isBeside || getsKeysBeside(console.state, name)
-            shells.set(name, { ...shell(name), owes: false, hasMissed: false, isBeside })
+            shells.set(name, { ...shell(name), owes: false, isCut: false, hasMissed: false, isBeside })
           }
           type(`${LEADER}a`)
           if (late.length > 0) expect(lateReceivers(console.state), 'after a').toEqual([])
@@ -136,6 +156,6 @@ it('gets no keys alone, nor beside shells that ran something before it opened', 
       }
       console[Symbol.dispose]()
     }),
-    { numRuns: 200 },
+    { numRuns: 200, examples: RARE.map((steps) => [[...steps]]) },
   )
 })

@@ -112,7 +112,7 @@ describe('the Jobs tab', () => {
 
   it('shows the output of each rank of a gang that an engine runs', async () => {
     const gang = { engine: 'slurm', bundles: 3, strategy: 'SPREAD' as const }
-    const { queue, press, text, hints } = await openTab('5', 120, 40, [jobOf(1, runningOn('@slurm'), gang)])
+    const { queue, press, text, titles, hints } = await openTab('5', 120, 40, [jobOf(1, runningOn('@slurm'), gang)])
     queue.engineLog = Buffer.from('hi\n')
     expect(text()).toContain('output of rank 0 of 3')
     expect(text()).toContain('bundles 0-2: Slurm: started')
@@ -122,6 +122,8 @@ describe('the Jobs tab', () => {
     await press('\x1b[C')
     await press('lll')
     expect(text()).toContain('output of rank 2 of 3')
+    // That row may have scrolled off.
+    expect(titles()).toEqual([' job 1, rank 2 of 3 train-1 '])
     await press('\x1b[D')
     expect(text()).toContain('output of rank 1 of 3')
     expect(queue.logsRead.at(-1)).toEqual({ job: 1, attempt: 1, rank: 1 })
