@@ -174,8 +174,8 @@ async function printOne(
   const places = 'places' in job.state ? job.state.places : undefined
   const place = places?.[isOnHosts && !isWrapped ? wanted : 0]
   const noun = options.bundle === undefined ? 'rank' : 'bundle'
-  const runsOnce = !isOnHosts && spec.launch?.ownRanks !== undefined
-  const count = isOnHosts ? spec.bundles : noun === 'rank' ? engineRanks(spec) : runsOnce ? 1 : spec.bundles
+  const runsOnce = spec.launch?.ownRanks !== undefined
+  const count = noun === 'rank' ? engineRanks(spec) : runsOnce ? 1 : spec.bundles
   if (!isWrapped && wanted >= count)
     throw new MusterError('usage', `job ${id} has no ${noun} ${wanted}: ${numbersThere(noun, count)}`)
   if (place === undefined)

@@ -22,24 +22,21 @@ export function expandWord(template: string, { host, ownName = host, number, use
   return expand(template, { h: ownName, n: String(number), u: user })
 }
 
+const PLACEHOLDER = /%(%?)([hnu])/g
 const MEANINGS = { h: 'name', n: 'number', u: 'user' } as const
+const LIST = new Intl.ListFormat('en-GB')
 
-/** What was replaced in these words, in a sentence: programs like stat and squeue have formats of the same letters. Undefined: nothing. */
+/** Says which placeholders these words have, as stat, squeue and others have formats of the same letters. Undefined: none. */
 export function replacedIn(words: readonly string[]): string | undefined {
-  const found = new Set(
-    words.flatMap((word) =>
-      [...word.matchAll(PLACEHOLDER)].flatMap(([whole, literal]) => (literal === '' ? whole : [])),
-    ),
-  )
-  const letters = (['h', 'n', 'u'] as const).filter((letter) => found.has(`%${letter}`))
+  const isIn = (wanted: string) =>
+    words.some((word) => [...word.matchAll(PLACEHOLDER)].some(([, literal, letter]) => !literal && letter === wanted))
+  const letters = (['h', 'n', 'u'] as const).filter(isIn)
   const [first] = letters
   if (first === undefined) return undefined
-  const names = letters.map((letter) => `%${letter}`)
-  const meanings = letters.map((letter) => MEANINGS[letter])
-  return `${names.join(' and ')} ${letters.length > 1 ? 'stand' : 'stands'} for each host's ${meanings.join(' and ')}; for a literal %${first} write %%${first}, or pass --raw`
+  const names = LIST.format(letters.map((letter) => `%${letter}`))
+  const meanings = LIST.format(letters.map((letter) => MEANINGS[letter]))
+  return `${names} ${letters.length > 1 ? 'stand' : 'stands'} for each host's ${meanings}; for a literal %${first} write %%${first}, or pass --raw`
 }
-
-const PLACEHOLDER = /%(%?)([hnu])/g
 
 function expand(template: string, values: Readonly<Record<string, string>>): string {
   return template.replace(PLACEHOLDER, (_, literal: string, letter: string) =>

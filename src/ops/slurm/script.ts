@@ -171,7 +171,7 @@ trap : TERM
 
 /**
  * Slurm forgets a job minutes after its end, so the script notes it, with the state in which a command failed; over what CLAIM wrote,
- * as the job may have filled the disk. The uptime of the node measures its run time: nobody can set that clock.
+ * as the job may have filled the disk. Its run time comes from the node's uptime, which setting a clock does not change.
  */
 const NOTE_END = `printf ' %s\\n' "$(cut -d ' ' -f 1 /proc/uptime 2> /dev/null)" >> times
 state=

@@ -631,7 +631,7 @@ export class ConsoleApp implements PageContext, Disposable {
     return reports
   }
 
-  /** It can be opened again if a host loses its connection before any host has shown anything of it: those would get it twice. */
+  /** It can be opened again if a connection is lost before any host has shown anything of it. Others would get it twice. */
   noteSentText(draft: Draft, hosts: readonly string[]): void {
     this.#sentText = { draft, hosts, atMs: this.clock.now() }
   }
@@ -642,7 +642,7 @@ export class ConsoleApp implements PageContext, Disposable {
     if (draft === undefined || hosts === undefined || atMs === undefined) return false
     if (!hosts.some((host) => lost.includes(host))) return false
     if (hosts.some((host) => this.#divergence.hasChangedSince(host, atMs))) return false
-    if (!this.drafts.includes(draft)) this.drafts = [...this.drafts, draft]
+    if (!this.drafts.some(({ text }) => text === draft.text)) this.drafts = [...this.drafts, draft]
     return true
   }
 

@@ -383,7 +383,7 @@ function narrowHint(state: ConsoleState): Hints {
   return hint(areByScreen ? 'hosts that differ' : `only ${clip(foldHostSet(different), NAMES_WIDTH)}`)
 }
 
-/** New shells that others do not wait for would get no keys there. */
+/** Without the new shells that would get no keys there. */
 function backTo({ hosts }: ConsoleState, before: ReadonlySet<string>): string {
   const late = [...before].filter((name) => hosts.get(name)?.isLate)
   return `back to ${counted(late.length < before.size ? before.size - late.length : before.size, 'host')}`

@@ -3,8 +3,9 @@
  * keys: the rest of a line, or a line for a program that runs on the others, would be a command of its own there. Such a host gets
  * no keys beside others until no line is half typed and its shell waits for one as theirs do. Once the others have run commands, equal
  * prompts prove nothing: it has none of their variables and nested shells. Then only the user lets it in.
- * Where no receiver is left that has what its last shell ran (a directory, variables, a program), only the user lets the new ones in,
- * too. If nothing was run, but a line was half typed, the rest of that goes nowhere.
+ * A host whose last shell got a whole line lacks what that shell had (a directory, variables, a program). Only the user lets its new
+ * shell in, alone or beside others; one that is let in alone is not let in beside older shells. If only the beginning of a line was
+ * lost, its rest goes nowhere. late-shells-model.test.ts plays random losses and selections against these rules.
  */
 import type { Clock } from '../../base/clock.ts'
 import { getOrMake } from '../../base/collections.ts'
@@ -25,8 +26,8 @@ export const lateReason = (
         : 'its shell is new and lacks what the others ran'
 
 const ENTERS = [0x0d, 0x0a] as const
-/** Enter, and the keys that give a line up: Ctrl-C, Ctrl-U. */
 const CTRL_U = 0x15
+/** Enter, and the keys that give a line up: Ctrl-C, Ctrl-U. */
 const ENDS: ReadonlySet<number> = new Set([...ENTERS, 0x03, CTRL_U])
 /** Ctrl-A, Ctrl-B, and whatever else begins with Esc: keys that may move the cursor back. */
 const MOVES = /[\x01\x02\x1b]/
@@ -83,9 +84,9 @@ export class LateShells {
   readonly #opened = new Map<string, number>()
   readonly #firstTyped = new Map<string, number>()
   #turn = 0
-  /** Hosts that lost a shell which had got whole lines: only the user lets their new shells in, also those of hosts that were no receivers. */
+  /** Hosts whose last shell had got a whole line, or had half a line while others were selected: only the user lets their new shells in. */
   readonly #lost = new Set<string>()
-  /** Those of them whose shells ended by themselves: the user may ask for another one. */
+  /** Those of them whose shells ended before their connections, as after `exit`: the user may open new ones. */
   readonly #ended = new Set<string>()
   /** Late hosts that are without a line that others have run: only the user lets them in. */
   readonly #missed = new Set<string>()
@@ -135,9 +136,9 @@ export class LateShells {
       this.#lines.delete(host)
       this.#opened.set(host, ++this.#turn)
       this.#ended.delete(host)
+      // It is not let in beside older shells.
+      if (this.#isAlone(host)) this.#renewed.add(host)
     }
-    // It is not let in beside older shells.
-    if (kind === 'open' && this.#isAlone(host)) this.#renewed.add(host)
     if (kind === 'open' && !this.#typedMs.has(host) && (lacksOwn || this.#mustWait(host))) {
       if (lacksOwn || this.#others().some((name) => this.#gotLines.has(name))) this.#missed.add(host)
       this.#setLate((name) => name === host, true)
@@ -145,7 +146,7 @@ export class LateShells {
     this.check()
   }
 
-  /** The user wants new shells in place of those that ended: nobody expects in them what the last ones had. */
+  /** The user opens new shells in place of those that have ended, and so knows that they are new. */
   noteAsked(hosts: readonly string[]): void {
     for (const host of hosts) if (this.#ended.delete(host)) this.#lost.delete(host)
   }
@@ -198,12 +199,8 @@ export class LateShells {
     if (this.#options.state().lostInput === 'line')
       for (const { host, isLate } of hosts.values()) if (isLate && !all.includes(host)) this.#missed.add(host)
     const others = all.filter((name) => hosts.get(name)?.isLate !== true)
-    const isOpen = (name: string) => {
-      const host = hosts.get(name)
-      return host !== undefined && isLive(host)
-    }
     const olderThan = (name: string) => others.filter((other) => this.#isOlder(other, name))
-    const renewed = all.filter((name) => this.#renewed.has(name) && isOpen(name) && olderThan(name).length > 0)
+    const renewed = all.filter((name) => this.#renewed.has(name) && this.#isOpen(name) && olderThan(name).length > 0)
     if (renewed.length === 0) return
     for (const name of renewed) if (olderThan(name).some((other) => this.#gotLines.has(other))) this.#missed.add(name)
     this.#setLate((name) => renewed.includes(name), true)
@@ -303,9 +300,11 @@ export class LateShells {
   /** Those of them that are not late. */
   #others(): readonly string[] {
     const { hosts } = this.#options.state()
-    return this.#receiving().filter((name) => {
-      const host = hosts.get(name)
-      return host !== undefined && isLive(host) && !host.isLate
-    })
+    return this.#receiving().filter((name) => this.#isOpen(name) && hosts.get(name)?.isLate !== true)
+  }
+
+  #isOpen(name: string): boolean {
+    const host = this.#options.state().hosts.get(name)
+    return host !== undefined && isLive(host)
   }
 }

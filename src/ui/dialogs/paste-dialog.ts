@@ -190,7 +190,7 @@ export const pasteDialog =
           ...(lost.length > 0
             ? [
                 {
-                  text: `not to ${foldHostSet(lost)}: ${hadNone ? 'gets no keys now' : 'lost since this was opened'}`,
+                  text: `not to ${foldHostSet(lost)}: ${hadNone ? 'no keys yet' : 'lost since this was opened'}`,
                   tone: 'warning',
                 } as const,
               ]

@@ -4,15 +4,7 @@ import { printable } from '../../base/printable.ts'
 import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import { timeText, whenText } from '../../base/time-text.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
-import {
-  bundleTitle,
-  engineNodes,
-  engineRanks,
-  formatBundle,
-  isFinal,
-  type JobState,
-  silenceOf,
-} from '../../scheduler/jobs/job.ts'
+import { bundleTitle, engineNodes, formatBundle, isFinal, type JobState, silenceOf } from '../../scheduler/jobs/job.ts'
 import {
   groupRanMs,
   JOB_COLUMNS,
@@ -34,7 +26,6 @@ import type { ArrayTable } from './array-table.ts'
 import {
   countOf,
   type Filter,
-  isEngineGang,
   type JobDetails,
   type JobLine,
   KINDS,
@@ -355,7 +346,6 @@ const MOST_PLACES = 8
 const MOST_HEAD_REASON = 2
 
 type JobDocumentOptions = {
-  readonly rank?: number | undefined
   readonly isWrapped?: boolean
   /** Why places do not answer. */
   readonly down?: QueueStatus['down'] | undefined
@@ -367,7 +357,7 @@ export function jobDocument(
   columns: number,
   theme: Theme,
   nowMs: number,
-  { rank = 0, isWrapped = false, down = {} }: JobDocumentOptions = {},
+  { isWrapped = false, down = {} }: JobDocumentOptions = {},
 ): RowDocument {
   const { job, why, expectedMs } = details
   const { state, spec } = job
@@ -414,8 +404,7 @@ export function jobDocument(
   }
   if (expectedMs !== undefined) rows.push(...say(`expected to start ${whenText(expectedMs, nowMs)}`))
   for (const line of why) rows.push(...say(line, styleOf(theme.warning)))
-  const own = details.log === undefined || !('host' in details.log) ? undefined : details.log.whose
-  const whose = details.log !== undefined && isEngineGang(job) ? `rank ${rank} of ${engineRanks(spec)}` : own
+  const whose = details.log === undefined || !('host' in details.log) ? undefined : details.log.whose
   if (whose !== undefined) rows.push(...say(`output of ${whose}`, muted))
   if (log?.trouble !== undefined) rows.push(...say(`log: ${log.trouble}`, styleOf(theme.danger)))
   if (log !== undefined && log.lines.length > 0) {

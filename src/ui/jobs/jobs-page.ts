@@ -357,14 +357,13 @@ export class JobsPage implements Page {
 
   #logDocument(columns: number, theme: Theme): RowDocument {
     const { state, clock } = this.#context
-    const { details, log, logRank: rank } = this.#view
+    const { details, log } = this.#view
     if (tableView(state, JOB_LOG).filter.text !== '') {
       const cut = log?.isCut === true && details !== undefined ? [cutRow(details.job.id, theme)] : []
       return documentOf([...cut, ...logRows(shownLog(state), columns, theme)])
     }
     if (details === undefined) return this.#side(columns, theme)
     return jobDocument(details, log && { ...log, lines: shownLog(state) }, columns, theme, clock.now(), {
-      rank,
       isWrapped: true,
       down: this.#view.status?.down,
     })
@@ -598,10 +597,9 @@ export class JobsPage implements Page {
   }
 
   #side(columns: number, theme: Theme): RowDocument {
-    const { details, log, logRank: rank } = this.#view
+    const { details, log } = this.#view
     const down = this.#view.status?.down
-    if (details !== undefined)
-      return jobDocument(details, log, columns, theme, this.#context.clock.now(), { rank, down })
+    if (details !== undefined) return jobDocument(details, log, columns, theme, this.#context.clock.now(), { down })
     const style = mutedStyle(theme)
     const { studied, study, status } = this.#view
     if (study !== undefined)

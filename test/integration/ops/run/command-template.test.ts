@@ -19,6 +19,10 @@ describe('the template of a command', () => {
   it.each([
     [['stat', '-c', '%n', '/'], "%n stands for each host's number; for a literal %n write %%n, or pass --raw"],
     [['squeue -o "%u %h"'], "%h and %u stand for each host's name and user; for a literal %h write %%h, or pass --raw"],
+    [
+      ['echo %u', '%n %h %%u'],
+      "%h, %n and %u stand for each host's name, number and user; for a literal %h write %%h, or pass --raw",
+    ],
     [['date +%s; echo %%h 100%'], undefined],
   ])('says what it replaced in %j', (words, expected) => {
     expect(replacedIn(words)).toBe(expected)

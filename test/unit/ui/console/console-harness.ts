@@ -185,6 +185,8 @@ export type ConsoleHarness = {
   readonly sequences: string[]
   /** Bytes as the user's terminal sends them. A `y` alone is an answer: it comes some time after and before other keys. */
   type(text: string): void
+  /** As if this had been typed before the terminal showed the console. */
+  noteTypedAhead(): void
   /** Output of a host, parsed when this returns. */
   print(host: string, text: string): Promise<void>
   receivers(): string
@@ -286,6 +288,7 @@ export function createConsoleHarness(
       router.handle([...decoder.push(Buffer.from(text)), ...decoder.flush()])
       if (text === 'y') clock.advance(WORD_MS)
     },
+    noteTypedAhead: () => router.noteTypedAhead(),
     async print(host, text) {
       fleet.events.emit({ type: 'data', host, bytes: Buffer.from(text) })
       while (!console.isIdle) await new Promise((resolve) => setImmediate(resolve))

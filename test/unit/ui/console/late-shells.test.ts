@@ -801,7 +801,7 @@ describe('that lost what its last shell had', () => {
     const dialog = () => (console.state.mode.kind === 'dialog' ? console.state.mode.dialog : undefined)
     expect(dialog()).toMatchObject({
       title: how === 'paste' ? 'Paste 2 lines into 0 hosts' : 'Compose for 0 hosts',
-      lines: expect.arrayContaining([{ text: 'not to m2: gets no keys now', tone: 'warning' }]),
+      lines: expect.arrayContaining([{ text: 'not to m2: no keys yet', tone: 'warning' }]),
       keys: expect.arrayContaining([['Ctrl-s', 'send to 0']]),
     })
     type('\x13')

@@ -477,3 +477,23 @@ describe('whatever is typed', () => {
     )
   })
 })
+
+it('sends nothing of a line that began before the terminal showed the console, up to its Enter', () => {
+  const harness = createConsoleHarness({ hosts: ['m1', 'm2'] })
+  harness.noteTypedAhead()
+  for (const key of ['t', 'o', 'u', 'c', 'h', ' ', 'x']) harness.type(key)
+  expect(harness.console.state.notice?.text).toBe('not sent, until Enter: it began before the console was shown')
+  harness.clock.advance(10_000)
+  harness.type('y\r')
+  expect(harness.got('m1')).toBe('')
+  harness.clock.advance(1000)
+  harness.type('ls\r')
+  expect(harness.got('m1')).toBe('ls\r')
+})
+
+it('sends nothing of an Enter alone that was typed with a line before the terminal showed the console', () => {
+  const harness = createConsoleHarness({ hosts: ['m1', 'm2'] })
+  harness.noteTypedAhead()
+  harness.type('\r')
+  expect(harness.got('m1')).toBe('')
+})
