@@ -450,7 +450,6 @@ export class ConsoleApp implements PageContext, Disposable {
     this.notice(text, 'info', 'receivers')
   }
 
-  /** The page that is shown; undefined: the shells are. */
   /** A letter that was no command after the leader was typed a moment ago. */
   get isInWord(): boolean {
     return !hasPassed(this.#lastLetterMs, WORD_MS, this.clock.now())
@@ -461,6 +460,7 @@ export class ConsoleApp implements PageContext, Disposable {
     this.#lastLetterMs = isLast ? Number.NEGATIVE_INFINITY : this.clock.now()
   }
 
+  /** The page that is shown; undefined: the shells are. */
   get page(): Page | undefined {
     const { tab } = this.state
     return tab === 'shells' ? undefined : this.pages[tab]
@@ -920,7 +920,10 @@ export class ConsoleApp implements PageContext, Disposable {
   }
 
   #handleFleet(event: FleetEvent): void {
-    if (event.type === 'removed') this.#divergence.forget(event.host)
+    if (event.type === 'removed') {
+      this.#divergence.forget(event.host)
+      this.#lateShells.noteRemoved(event.host)
+    }
     if (event.type === 'data') this.sessionLog.noteOutput(event.host, event.bytes, this.clock.now())
     if (event.type === 'banner') return this.loginOutput.noteBanner(event.host, event.text)
     if (event.type === 'data' || event.type === 'added' || event.type === 'removed') return

@@ -123,14 +123,7 @@ export class LateShells {
       this.#lost.add(host)
       if (kind === 'ended' && !isLost) this.#ended.add(host)
     }
-    if (kind !== 'open') {
-      if (this.#gotLines.has(host)) this.#renewed.add(host)
-      this.#changes.set(host, this.#changeOf(host) + 1)
-      this.#typedMs.delete(host)
-      this.#firstTyped.delete(host)
-      this.#gotLines.delete(host)
-      this.#openMs.delete(host)
-    }
+    if (kind !== 'open') this.#forgetShell(host)
     const lacksOwn = this.#lost.has(host)
     if (kind === 'open') {
       this.#lines.delete(host)
@@ -144,6 +137,24 @@ export class LateShells {
       this.#setLate((name) => name === host, true)
     }
     this.check()
+  }
+
+  /** The user closed the host, and so knows that its next shell is new. */
+  noteRemoved(host: string): void {
+    this.#forgetShell(host)
+    this.#lines.delete(host)
+    this.#lost.delete(host)
+    this.#ended.delete(host)
+    this.#missed.delete(host)
+  }
+
+  #forgetShell(host: string): void {
+    if (this.#gotLines.has(host)) this.#renewed.add(host)
+    this.#changes.set(host, this.#changeOf(host) + 1)
+    this.#typedMs.delete(host)
+    this.#firstTyped.delete(host)
+    this.#gotLines.delete(host)
+    this.#openMs.delete(host)
   }
 
   /** The user opens new shells in place of those that have ended, and so knows that they are new. */

@@ -2,13 +2,34 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { getsKeysBeside, lateReceivers } from '../../../../src/ui/state/console-state.ts'
-import { createConsoleHarness } from './console-harness.ts'
+import { createConsoleHarness, endpointOf } from './console-harness.ts'
 
 const LEADER = '\x1d'
 const HOSTS = ['m1', 'm2', 'm3'] as const
 type Host = (typeof HOSTS)[number]
-const ON_HOST = ['lose', 'back', 'exit', 'only', 'others', 'toggle'] as const
-const KINDS = ['half', 'enter', 'give up', 'all', 'none', 'invert', 'solo', 'different', 'rest'] as const
+const ON_HOST = ['lose', 'back', 'exit', 'only', 'others', 'toggle', 'close', 'add'] as const
+/** What is typed at once. */
+const KEYS = {
+  half: 'x',
+  line: 'ls\r',
+  enter: '\r',
+  'give up': '\x03',
+  lines: 'ls\rpwd\r',
+  'line and half': 'ls\rx',
+} as const
+const KINDS = [
+  'half',
+  'enter',
+  'give up',
+  'lines',
+  'line and half',
+  'all',
+  'none',
+  'invert',
+  'solo',
+  'different',
+  'rest',
+] as const
 
 const host = fc.constantFrom(...HOSTS)
 const step = fc.oneof(
@@ -66,7 +87,7 @@ it('gets no keys alone, nor beside shells that ran something before it opened', 
       const shell = (name: Host): Shell => shells.get(name) ?? FIRST
       const end = (name: Host, isLost: boolean) => {
         const own = shell(name)
-        if (!own.isUp) return
+        if (!own.isUp || !console.state.hosts.has(name)) return
         const hadLine = own.firstLine < Infinity
         const isCut = own.isHalf && !console.state.receivers.has(name)
         shells.set(name, {
@@ -94,7 +115,8 @@ it('gets no keys alone, nor beside shells that ran something before it opened', 
           expect(own.owes, `${name} was lost with what it ran: ${said()}`).toBe(false)
           // Beside a shell with an empty line, a new line begins.
           const isNewLine = got.some((other) => other !== name && !shell(other).isHalf && !shell(other).isCut)
-          if (!isNewLine) expect(own.isCut, `${name} lacks the beginning of a line: ${said()}`).toBe(false)
+          const isRest = fleet.received.get(name) === text.slice(text.indexOf('\r') + 1) && text.indexOf('\r') >= 0
+          if (!isNewLine && !isRest) expect(own.isCut, `${name} lacks the beginning of a line: ${said()}`).toBe(false)
           expect(own.hasMissed, `${name} has missed a line: ${said()}`).toBe(false)
           const older = got.filter((other) => shell(other).firstLine < own.opened)
           if (!own.isBeside) expect(older, `${name} is newer: ${said()}`).toEqual([])
@@ -103,16 +125,24 @@ it('gets no keys alone, nor beside shells that ran something before it opened', 
           for (const name of HOSTS)
             if (console.state.receivers.has(name)) shells.set(name, { ...shell(name), isCut: false })
         turn += 1
-        const runsLine = (name: Host) => text.endsWith('\r') && (shell(name).isHalf || text.length > 1)
+        const runsLine = (name: Host) => {
+          const own = fleet.received.get(name) ?? ''
+          return own.includes('\r') && (shell(name).isHalf || own.length > 1)
+        }
         if (got.some(runsLine))
           for (const name of held) if (!got.includes(name)) shells.set(name, { ...shell(name), hasMissed: true })
         for (const name of got) {
           const own = shell(name)
           const isLine = runsLine(name)
-          const isHalf = text === 'x' || (own.isHalf && text !== '\x03' && !text.endsWith('\r'))
+          const isHalf = text.endsWith('x')
           shells.set(name, { ...own, isHalf, firstLine: isLine ? Math.min(own.firstLine, turn) : own.firstLine })
-          if (text !== 'x') await print(name, `${text}\nroot@${name}:~# `)
+          const typed = isHalf ? 'x' : ''
+          if (text !== 'x') await print(name, `${text.slice(0, text.length - typed.length)}\nroot@${name}:~# ${typed}`)
         }
+      }
+      const select = (hosts: readonly Host[]) => {
+        const known = hosts.filter((name) => console.state.hosts.has(name))
+        if (known.length > 0) type(`${LEADER}/${known.join()}\r`)
       }
       for (const name of HOSTS) await prompt(name)
       for (const one of steps) {
@@ -122,10 +152,7 @@ it('gets no keys alone, nor beside shells that ran something before it opened', 
           oldest.filter((name) => console.state.hosts.get(name)?.isLate),
           'never new',
         ).toEqual([])
-        if (one.kind === 'line') await send('ls\r')
-        else if (one.kind === 'half') await send('x')
-        else if (one.kind === 'enter') await send('\r')
-        else if (one.kind === 'give up') await send('\x03')
+        if (one.kind in KEYS) await send(KEYS[one.kind as keyof typeof KEYS])
         else if (one.kind === 'all') {
           const late = lateReceivers(console.state) as Host[]
           for (const name of late) {
@@ -141,13 +168,26 @@ it('gets no keys alone, nor beside shells that ran something before it opened', 
         else if (one.kind === 'rest') clock.advance(1000)
         else if (one.kind === 'lose') end(one.host, true)
         else if (one.kind === 'exit') end(one.host, false)
-        else if (one.kind === 'only') type(`${LEADER}/${one.host}\r`)
-        else if (one.kind === 'others') type(`${LEADER}/${HOSTS.filter((name) => name !== one.host).join()}\r`)
-        else if (one.kind === 'toggle') {
+        else if (one.kind === 'only') select([one.host])
+        else if (one.kind === 'others') select(HOSTS.filter((name) => name !== one.host))
+        else if (one.kind === 'toggle' && console.state.hosts.has(one.host)) {
           console.change(() => ({ focus: one.host }))
           type(`${LEADER} `)
           type('\x1b')
-        } else if (one.kind === 'back' && !shell(one.host).isUp) {
+        } else if (one.kind === 'close' && console.state.hosts.has(one.host)) {
+          // The user knows that the next shell is new.
+          const own = shell(one.host)
+          const isBeside = own.isBeside && own.firstLine === Infinity
+          shells.set(one.host, { ...FIRST, isUp: false, isBeside })
+          fleet.away.set(one.host, 'closed')
+          console.removeHosts([one.host])
+        } else if (one.kind === 'add' && !console.state.hosts.has(one.host)) {
+          turn += 1
+          shells.set(one.host, { ...shell(one.host), isUp: true, opened: turn })
+          fleet.away.delete(one.host)
+          console.addHosts([endpointOf(one.host, 1 + HOSTS.indexOf(one.host))])
+          await prompt(one.host)
+        } else if (one.kind === 'back' && console.state.hosts.has(one.host) && !shell(one.host).isUp) {
           turn += 1
           shells.set(one.host, { ...shell(one.host), isUp: true, opened: turn })
           fleet.away.delete(one.host)
