@@ -63,7 +63,8 @@ export function requirePrivate(
 export async function readToken(directory: string): Promise<Buffer> {
   const path = join(directory, 'token')
   const read = async (): Promise<Buffer> => {
-    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+    // A pipe in its place is refused, not waited for.
+    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
     try {
       requirePrivate(path, await file.stat(), userId(), 'file')
       const token = await file.readFile()

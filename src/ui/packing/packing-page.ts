@@ -41,7 +41,8 @@ type Test = (state: ConsoleState) => boolean
 
 const showsQueue: Test = ({ queue }) => queue.picture === 'queue' || queue.picture === 'all'
 const isTrying: Test = (state) => showsQueue(state) && state.queue.whatIf !== undefined
-const canTry: Test = (state) => showsQueue(state) && !isTrying(state)
+/** From the picture of another cluster alone, it shows all of them. */
+const canTry: Test = (state) => !isTrying(state)
 const canSwitch: Test = (state) => sourcesOf(state).length > 1
 const isInList: Test = ({ queue }) => queue.packingList !== undefined
 const isInPicture: Test = (state) => !isInList(state)
@@ -67,7 +68,7 @@ export const packingKeys = keyTable<ConsoleState>()(
     'Tab',
     'job lists',
     'Move the keys to the waiting jobs, then to the list of all jobs, then back to the hosts.',
-    (state) => !isTrying(state),
+    canTry,
   ],
   ['by-user', 'u', 'by user', 'Give each user a colour, or each job again.'],
   [

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -8,6 +9,7 @@ import {
   keeperDirectory,
   newNonce,
   proofOf,
+  readToken,
   requirePrivate,
 } from '../../../../src/ssh/persist/keeper-directory.ts'
 
@@ -52,6 +54,15 @@ describe('the directory of the keeper', () => {
 
   it('is the same in all sessions of the user, and stays when the user logs out', () => {
     expect(keeperDirectory({ XDG_RUNTIME_DIR: import.meta.dirname, TMPDIR: '/var/tmp' }, 1000)).toBe('/tmp/muster-1000')
+  })
+})
+
+describe('the secret of the keeper', () => {
+  it.runIf(process.platform === 'linux')('is not awaited from a pipe in its place', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'muster-token-'))
+    execFileSync('mkfifo', ['-m', '600', join(directory, 'token')])
+    await expect(readToken(directory)).rejects.toThrow(/token is not a file/)
+    rmSync(directory, { recursive: true })
   })
 })
 

@@ -445,6 +445,16 @@ describe('what if', () => {
     expect(screen(harness)).toContain('1 × (2 CPU + 512MiB) PACK')
   })
 
+  it('is asked for from the picture of another cluster, and shows all of them', async () => {
+    const { harness } = await open()
+    harness.type('yy')
+    expect(harness.console.state.queue.picture).toBe('ray')
+    harness.type('w--cpu 2\r')
+    await settle()
+    expect(harness.console.state.queue.picture).toBe('all')
+    expect(screen(harness)).toContain('1 × (2 CPU) PACK')
+  })
+
   it('divides what hosts lack for it', async () => {
     const { harness, queue } = await open()
     queue.tryOut = async () => ({
