@@ -2,12 +2,24 @@
 import { CLUSTER_BIT, CODE_MASK, WIDTH_SHIFT } from './cells.ts'
 
 // Cf is checked apart from Co and Cn: private use (icons of prompts) and what this Unicode version does not know yet are fine.
-const ALONE_IS_NOTHING = /[\p{Cc}\p{Cf}\p{Cs}\p{M}\p{Zl}\p{Zp}]/u
+// Vowels and ends of Korean syllables (conjoining jamo) take no column in wcwidth.
+const ALONE_IS_NOTHING = /[\p{Cc}\p{Cf}\p{Cs}\p{M}\p{Zl}\p{Zp}\u1160-\u11ff\ud7b0-\ud7fb]/u
 const SOFT_HYPHEN = 0xad
-/** Unassigned characters, and emoji that a terminal may not know yet: tmux shows nothing, others a box. The hexagrams became wide in Unicode 16. */
-const DISPUTED = /[\p{Cn}\u3248-\u324f\u4dc0-\u4dff\u{1f6d5}-\u{1f6ff}\u{1f7e0}-\u{1f7ff}\u{1f900}-\u{1faff}]/u
+/**
+ * Unassigned characters, all beyond the BMP, and what Unicode 15 to 17 added to the BMP: with older tables, tmux shows nothing, others a
+ * box. The hexagrams became wide in Unicode 16.
+ */
+const DISPUTED =
+  /[\p{Cn}\u{10000}-\u{10ffff}\u088f\u0c5c\u0cdc\u1b4e\u1b4f\u1b7f\u1c89\u1c8a\u20c1\u2427-\u2429\u2b96\u2ffc-\u2fff\u31e4\u31e5\u31ef\u3248-\u324f\u4dc0-\u4dff\ua7cb-\ua7cf\ua7d2\ua7d4\ua7da-\ua7dc\ua7f1\ufbc3-\ufbd2\ufd90\ufd91\ufdc8-\ufdce]/u
 
-/** By code point, whether it is printable: 1 yes, 2 yes but terminals disagree about its width, -1 no, 0 not known yet. */
+/** Two columns by all tables (East Asian Wide and Fullwidth, and what is shown as an emoji). */
+const WIDE =
+  /[\u1100-\u115f\u2329\u232a\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\p{Emoji_Presentation}]/u
+
+const NARROW_CODE = 1
+const WIDE_CODE = 2
+const DISPUTED_CODE = 3
+/** By code point, one of these; -1: not printable, 0: not known yet. */
 const known = new Int8Array(0x11_0000)
 
 /** Whether a code point may stand in a cell: it acts on no terminal, hides and reorders no text, is visible, and no space (a blank cell is code 0). */
@@ -16,8 +28,12 @@ export function isPrintableCode(code: number): boolean {
   return answerFor(code) > 0
 }
 
-/** Whether terminals show this printable code point in different widths. */
-export const hasDisputedWidth = (code: number): boolean => code > 0x7f && answerFor(code) === 2
+/** Whether terminals may show this code point, if it is printable, in other than so many columns. */
+export function hasDisputedWidth(code: number, width: 1 | 2): boolean {
+  if (code <= 0x7f) return width === 2 && isPrintableCode(code)
+  const answer = answerFor(code)
+  return answer > 0 && answer !== width
+}
 
 function answerFor(code: number): number {
   const answer = known[code]
@@ -29,7 +45,7 @@ function answerFor(code: number): number {
 function answerAnew(code: number): number {
   const text = String.fromCodePoint(code)
   if (code !== SOFT_HYPHEN && ALONE_IS_NOTHING.test(text)) return -1
-  return DISPUTED.test(text) ? 2 : 1
+  return DISPUTED.test(text) ? DISPUTED_CODE : WIDE.test(text) ? WIDE_CODE : NARROW_CODE
 }
 
 /** About 10 MB when full; a real text has some hundreds. */

@@ -32,10 +32,9 @@ function boundJoins(provider: IUnicodeVersionProvider): IUnicodeVersionProvider 
     charProperties(code, preceding) {
       if (code < 127 && code >= 32 && preceding >> STATE_SHIFT === 0) return narrow
       const before = preceding & VALUE_MASK
-      const value =
-        isZeroWidth(code) && before !== 0
-          ? before | JOIN_BIT
-          : provider.charProperties(isYoungEmoji(code) ? KNOWN_EMOJI : code, before)
+      const own = provider.charProperties(isYoungEmoji(code) ? KNOWN_EMOJI : code, before)
+      const isPart = isZeroWidth(code) || ((own & JOIN_BIT) === 0 && isJamoAfterFirst(code))
+      const value = isPart && before !== 0 ? before | JOIN_BIT : own
       if ((value & JOIN_BIT) === 0) return value
       const joins = preceding >>> JOINS_SHIFT
       return joins < MAX_JOINS ? value | ((joins + 1) << JOINS_SHIFT) : provider.charProperties(code, 0)
@@ -50,6 +49,10 @@ function isZeroWidth(code: number): boolean {
     return code === 0x200b || code === 0x200e || code === 0x200f || (code >= 0x202a && code <= 0x202e) || code >= 0x2060
   return code === 0xfeff
 }
+
+/** Vowels and ends of Korean syllables: to wcwidth they have no column, whatever is before them. */
+const isJamoAfterFirst = (code: number): boolean =>
+  (code >= 0x1160 && code <= 0x11ff) || (code >= 0xd7b0 && code <= 0xd7fb)
 
 /** Emoji from here on have no skin tones and no halves of flags among them, and some are younger than the addon's tables. */
 const YOUNG_EMOJI = 0x1f6d5

@@ -47,6 +47,8 @@ const ERASED = 8
 const SPILL = 8
 /** Terminals would join the next cell to this one, which may be the frame or another host's. */
 const JOINS_NEXT = /(?<!\u200d)\u200d+$/
+/** What Unicode 14 does not have, and what no emoji joins: tmux drops such a character, and joins the next that it knows instead, wherever that is. */
+const JOINS_UNKNOWN = /\u200d+(?=[\p{Cn}\u{10000}-\u{1f2ff}\u{1f6d5}-\u{1f8ff}\u{1fa75}-\u{10ffff}])/gu
 const SOFT_HYPHEN = 0xad
 const HYPHEN = 0x2d
 const BLANKS = { 1: ' ', 2: '  ' } as const
@@ -166,11 +168,24 @@ export class FrameEncoder {
       for (let words = 0; words < width * WORDS_PER_CELL; words++) front[at + words] = back[at + words] ?? 0
       column += width
       if (this.#mayHaveSpilled) {
+        this.#restore(front, back, row, columns, column - width - 1)
         spoiled = Math.min(columns, column + SPILL)
         end = Math.max(end, spoiled)
       }
     }
     return written
+  }
+
+  /** A terminal that does not know a character, but knows the marks after it, puts them into the cell before, which may be another host's. */
+  #restore(front: Uint32Array, back: Uint32Array, row: number, columns: number, last: number): void {
+    if (last < 0) return
+    const isTail = back[(row * columns + last) * WORDS_PER_CELL] === WIDE_TAIL
+    const column = isTail ? Math.max(0, last - 1) : last
+    const at = (row * columns + column) * WORDS_PER_CELL
+    // What has changed is written anyway.
+    if (isDisputable(back[at] ?? 0) || !isEqual(front, back, at)) return
+    this.moveTo(column, row)
+    this.#cell(back, at)
   }
 
   /** The cursor stays where it is. */
@@ -207,18 +222,17 @@ export class FrameEncoder {
     } else if (isDisputable(word)) this.#disputable(isCluster ? clusterText(code) : String.fromCodePoint(code), width)
     else {
       this.#out += code !== 0 && isPrintableCode(code) ? String.fromCodePoint(code) : BLANKS[width]
-      if (code > 0xffff) this.#losePlace()
-      else this.#column += width
+      this.#column += width
     }
     return width
   }
 
   /** Writes a character or cluster whose width terminals may disagree about. */
   #disputable(whole: string, width: 1 | 2): void {
-    const text = whole.replace(JOINS_NEXT, '')
+    const text = whole.replace(JOINS_NEXT, '').replace(JOINS_UNKNOWN, '')
     const column = this.#column
     const row = this.#row
-    const isDisputed = width === 2 || !AGREED.test(text) || hasDisputedWidth(text.codePointAt(0) ?? 0)
+    const isDisputed = width === 2 || !AGREED.test(text) || hasDisputedWidth(text.codePointAt(0) ?? 0, width)
     // A terminal that takes it for a narrower character would keep what the cell showed before.
     if (isDisputed || !isSafe(text)) {
       this.#out += BLANKS[width]
@@ -256,7 +270,8 @@ function colourCodes(colour: Colour, base: 30 | 40): string {
 }
 
 /** Whether terminals may disagree about the width of a cell with this word 0. */
-const isDisputable = (word: number): boolean => (word & CLUSTER_BIT) !== 0 || hasDisputedWidth(word & CODE_MASK)
+const isDisputable = (word: number): boolean =>
+  (word & CLUSTER_BIT) !== 0 || hasDisputedWidth(word & CODE_MASK, cellWidth(word) === 2 ? 2 : 1)
 
 function isEqual(front: Uint32Array, back: Uint32Array, at: number): boolean {
   return (

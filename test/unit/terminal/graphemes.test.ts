@@ -52,6 +52,11 @@ describe('the width of characters', () => {
     expect(found.map(({ width }) => width)).toEqual([1, 1, 2, 1])
   })
 
+  it.each(['\u1161', '\u11a8', '\ud7b0', '\ud7fb'])('is nothing for the rest %j of a Korean syllable', (character) => {
+    expect(clusters(`a${character}b`).map(({ width }) => width)).toEqual([1, 1])
+    expect(clusters('\u1112\u1161\u11ab\u1100\u1173').map(({ width }) => width)).toEqual([2, 2])
+  })
+
   it('starts again after as many joins as a cell may hold', () => {
     const found = clusters(`a${'\u0301'.repeat(100)}`)
     expect(found[0]?.text.length).toBe(16)

@@ -97,6 +97,31 @@ test.each([
   expect(encode(from, to)).toBe(`\x1b[1;1H\x1b[0m${written}\x1b[1;2Hxxxxxxxx`)
 })
 
+test.each([
+  ['a narrow character in a wide cell', '#', 2, '  \x1b[1G#\x1b[1;3Hxxxxxxxx'],
+  ['a soft hyphen in a wide cell', '\u00ad', 2, '  \x1b[1G-\x1b[1;3Hxxxxxxxx'],
+  ['a wide character in a narrow cell', '漢', 1, ' \x1b[1G漢\x1b[1;2Hxxxxxxxx'],
+] as const)('writes what follows %s at its own position, and again', (_, text, width, written) => {
+  const to = line('xxxxxxxxxxxxxxxxxxxx')
+  to.words[0] = clusters.cellWord(text, width)
+  if (width === 2) to.words[WORDS_PER_CELL] = WIDE_TAIL
+  expect(encode(line('xxxxxxxxxxxxxxxxxxxx'), to)).toBe(`\x1b[1;1H\x1b[0m${written}`)
+})
+
+test('writes again what is before a character that a terminal may not know: marks after it would be put there', () => {
+  const from = line('xxxxxxxxxxxxxxxxxxxx')
+  const to = line('xxxxxxxxxxxxxxxxxxxx')
+  to.words[WORDS_PER_CELL] = clusters.cellWord('\u{1fae8}\u0301', 1)
+  expect(encode(from, to)).toBe('\x1b[1;2H\x1b[0m \x1b[2G\u{1fae8}\u0301\x1b[1;1Hx\x1b[Cxxxxxxxx')
+})
+
+test('writes no joiner before a character that a terminal may not know: tmux would join the next that it knows', () => {
+  const to = line('')
+  to.words[0] = clusters.cellWord('👩\u200d\u{1fae8}', 2)
+  to.words[WORDS_PER_CELL] = WIDE_TAIL
+  expect(encode(line(''), to)).toContain('👩\u{1fae8}')
+})
+
 test('writes an emoji that a terminal may not know over blanks', () => {
   expect(encode(line('xxxxxxxxxxxx'), line('🫨xxxxxxxxxx'))).toBe('\x1b[1;1H\x1b[0m  \x1b[1G🫨\x1b[1;3Hxxxxxxxx')
 })
