@@ -1,4 +1,5 @@
 /** `muster import [FORMAT] [FILE]`: hosts.yaml from the files of other tools; `muster import dijob FILE`: a job from a DIJob. */
+
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Argument, Option } from 'commander'
@@ -17,6 +18,7 @@ import { formatNote, IMPORT_KINDS, importInventory } from '../inventory/import/i
 import { keepAutoClose } from '../inventory/import/keep-preference.ts'
 import { readHostsFile } from '../inventory/load-inventory.ts'
 import { convertDijob } from '../scheduler/launch/dijob.ts'
+import { stdinOf } from './command-line/stdin.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from './command-line/verb.ts'
 import { notice } from './output/notices.ts'
 
@@ -110,11 +112,12 @@ line by line.
 }
 
 /** The text of what can be read only once: stdin, or a pipe such as `<(…)`. Undefined: a file, or none. */
-async function readOnce(file: string | undefined, { stdin, workingDirectory, signal }: CliContext) {
+async function readOnce(file: string | undefined, context: CliContext) {
+  const { workingDirectory, signal } = context
   if (file === undefined) return undefined
   if (file === '-') {
     const tooLarge = () => new MusterError('configuration', `cannot read stdin: ${TOO_LARGE}`)
-    return (await readStream(stdin, MAX_TEXT_BYTES, tooLarge)).toString('utf8')
+    return (await readStream(stdinOf(context), MAX_TEXT_BYTES, tooLarge)).toString('utf8')
   }
   const path = resolve(workingDirectory, file)
   if (!statSync(path, { throwIfNoEntry: false })?.isFIFO()) return undefined

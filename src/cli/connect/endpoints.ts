@@ -8,6 +8,7 @@ import type { Selection, TargetOptions } from '../../inventory/inventory.ts'
 import { type InventorySource, namesForDns, selectHosts } from '../../inventory/load-inventory.ts'
 import { type EndpointOptions, resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { fileSections } from '../bring-up/areas.ts'
+import { stdinOf } from '../command-line/stdin.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { type NoticeContext, notice } from '../output/notices.ts'
 
@@ -68,25 +69,25 @@ export function endpointOptions(
 export async function selectionOf(
   target: string | undefined,
   { exclude }: GlobalOptions,
-  { stdin }: CliContext,
+  context: CliContext,
 ): Promise<{ readonly exclude?: string; readonly stdinNames?: readonly string[] }> {
   const needsStdin = [target, exclude].some(
     (text) => text !== undefined && /(?:^|[\s,!&^(])-(?=$|[\s,!&^)])/.test(text),
   )
   return {
     ...(exclude === undefined ? {} : { exclude }),
-    ...(needsStdin ? { stdinNames: await readStdinNames(stdin) } : {}),
+    ...(needsStdin ? { stdinNames: await readStdinNames(context) } : {}),
   }
 }
 
 /** @throws MusterError `usage` when stdin is a terminal */
-async function readStdinNames(stdin: CliContext['stdin']): Promise<readonly string[]> {
-  if (stdin.isTTY) {
+async function readStdinNames(context: CliContext): Promise<readonly string[]> {
+  if (context.stdin.isTTY) {
     throw new MusterError('usage', '- means host names from stdin, but stdin is a terminal', {
       hint: 'Pipe the names in: printf "m8\\nm9\\n" | muster hosts -',
     })
   }
   const tooLarge = () => new MusterError('usage', 'stdin has more than 16 MiB of host names')
-  const names = await readStream(stdin, MAX_STDIN_BYTES, tooLarge)
+  const names = await readStream(stdinOf(context), MAX_STDIN_BYTES, tooLarge)
   return names.toString('utf8').split(/\s+/).filter(Boolean)
 }

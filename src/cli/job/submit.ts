@@ -37,6 +37,7 @@ import {
 } from '../../scheduler/model/resources.ts'
 import { fitsIdle, neverWords, parseNeeds, withUnknown } from '../../scheduler/plans/needs.ts'
 import { offering, repeatable, variable, wholeNumber } from '../command-line/options.ts'
+import { stdinOf } from '../command-line/stdin.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import {
   findLauncher,
@@ -277,6 +278,8 @@ MUSTER_RANK and MUSTER_HOSTS are set as well.
           noteMissed(options, queue, context)
         }
         isChecked = true
+        // Nothing is stored after the first Ctrl-C.
+        context.signal.throwIfAborted()
         for (const ids of submit(specs)) printIds(ids, options, context)
       }
     }
@@ -778,11 +781,12 @@ async function tryOnEngine(
 const MOST_LINE_BYTES = 1024 * 1024
 
 /**
- * The lines of a file (`-`: stdin) that came together, as they come; empty ones are skipped.
+ * The lines of a file (`-`: stdin) that came together, as they come, until the signal; empty ones are skipped.
  * @throws MusterError 'usage' when it cannot be read.
  */
 async function* linesOf(file: string, context: CliContext): AsyncGenerator<readonly string[]> {
-  const stream = file === '-' ? context.stdin : createReadStream(resolve(context.workingDirectory, file))
+  const { signal, workingDirectory } = context
+  const stream = file === '-' ? stdinOf(context) : createReadStream(resolve(workingDirectory, file), { signal })
   const decoder = new TextDecoder()
   let rest = ''
   try {
@@ -794,6 +798,7 @@ async function* linesOf(file: string, context: CliContext): AsyncGenerator<reado
       if (lines.length > 0) yield lines
     }
   } catch (error) {
+    signal.throwIfAborted()
     if (error instanceof MusterError) throw error
     throw new MusterError('usage', `cannot read ${printable(file)}: ${fileReason(error)}`)
   }

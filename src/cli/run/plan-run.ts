@@ -15,6 +15,7 @@ import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { expandCommand, expandWord, parseInterpreter } from '../../ops/run/command-template.ts'
 import type { ExecFile } from '../../ssh/exec/host-exec.ts'
 import { MAX_COMMAND_BYTES, wordsBytes } from '../../ssh/exec/remote-command.ts'
+import { stdinOf } from '../command-line/stdin.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { endpointOptions, inventorySource, selectionOf, selectNamed } from '../connect/endpoints.ts'
 import { execFile, execStdin } from './exec-files.ts'
@@ -62,7 +63,7 @@ export async function planRun(
   options: RunVerbOptions,
   context: CliContext,
 ): Promise<RunPlan> {
-  const { environment: env, stdin } = context
+  const { environment: env } = context
   const environment = options.env ?? {}
   const last = options.retryFailed ? await readLastRun(env) : undefined
   if (last !== undefined) checkRetry(last, target, words, environment)
@@ -96,7 +97,9 @@ export async function planRun(
 
   const scriptFile = record.script === undefined ? undefined : await execFile(record.script, '--script')
   const stdinFile =
-    stdinPath === undefined ? undefined : await (stdinPath === '-' ? execStdin(stdin) : execFile(stdinPath, '--stdin'))
+    stdinPath === undefined
+      ? undefined
+      : await (stdinPath === '-' ? execStdin(stdinOf(context)) : execFile(stdinPath, '--stdin'))
   const planned = endpoints.map((endpoint): PlannedHost => {
     if (record.script !== undefined) {
       const args = record.command.map((word) => (record.isRaw ? word : expandWord(word, endpoint)))

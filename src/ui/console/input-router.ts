@@ -149,6 +149,8 @@ const CAME_IN_PIECES = 'a key came in pieces, as over a slow line'
 const QUESTION_CLOSED = 'a question had only just closed'
 const TYPED_AHEAD = 'it began before the console was shown'
 /** With these a line of which the beginning was dropped is over. */
+const restOfWord = (label: string): string => `${label} may be the rest of a word: press it again`
+
 const GIVES_UP_LINE: ReadonlySet<string> = new Set(['Ctrl-c', 'Ctrl-u', 'Esc'])
 
 /** `why` it is not sent; `key`: the label of the one that gave the keys back. */
@@ -167,6 +169,8 @@ export class InputRouter {
   #hasSent = false
   /** The last key was typed into hosts. */
   #wasTyped = false
+  /** How many letters have followed without a pause since a key did nothing on a tab: they may be a word that was meant for a prompt. */
+  #strayLetters: number | undefined
   /** The leader was pressed in a dialog: the next key is a command, and no text. */
   #isCommandInDialog = false
 
@@ -257,7 +261,9 @@ export class InputRouter {
     const label = keyLabel(event.key)
     const isAnswer = this.#isAnswer(label)
     const { notice } = app.state
-    if (isAnswer && app.isInWord) return this.#refuseAnswer(`${label} may be the rest of a word: press it again`)
+    if (isAnswer && app.isInWord) return this.#refuseAnswer(restOfWord(label))
+    if (!app.isInWord) this.#strayLetters = undefined
+    else if (event.key.text !== undefined && this.#strayLetters !== undefined) this.#strayLetters += 1
     if (event.key.text !== undefined && mode.kind !== 'leader') app.noteLetter()
     this.#handleLabel(event, label)
     if (notice?.about === 'key' && app.state.notice === notice) app.change(() => ({ notice: undefined }))
@@ -463,7 +469,9 @@ export class InputRouter {
     if (label === '/') return dialogs.openNoSearch(app)
     const tab = tabOfKey(label)
     const shown = tab ?? (label === 'Esc' ? app.state.cameFrom : undefined)
+    if (tab !== undefined && (this.#strayLetters ?? 0) > 1) return app.notice(restOfWord(label), 'warning', 'key')
     if (shown !== undefined) return app.showTab(shown)
+    this.#strayLetters ??= 0
     app.notice(this.#withoutEffect(label), 'info', 'key')
   }
 

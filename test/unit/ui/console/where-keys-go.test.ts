@@ -87,6 +87,20 @@ describe('a word in which a letter is also a key', () => {
     expect(received(harness)).toContain('ls')
   })
 
+  it('does not go to the shells by a number that it has, after a key that does nothing on a tab', () => {
+    const harness = open()
+    harness.type(`${LEADER}2`)
+    const { tab } = harness.console.state
+    for (const key of 'Q--gpu 1') harness.type(key)
+    expect(harness.console.state).toMatchObject({
+      tab,
+      notice: { text: '1 may be the rest of a word: press it again' },
+    })
+    harness.clock.advance(500)
+    harness.type('1')
+    expect([harness.console.state.tab, received(harness)]).toEqual(['shells', '||'])
+  })
+
   it('takes its line with it: the rest alone would be another command', () => {
     const harness = open()
     harness.type(`${LEADER}[`)
@@ -112,7 +126,7 @@ describe('a word in which a letter is also a key', () => {
   ])('takes the lines with it that follow %s', (_, pauseMs) => {
     const harness = open()
     harness.type(`${LEADER}5`)
-    for (const key of 'see 1 foo\recho BAR\rrm -rf x\r') {
+    for (const key of '1 foo\recho BAR\rrm -rf x\r') {
       harness.clock.advance(pauseMs)
       harness.type(key)
     }
