@@ -302,6 +302,8 @@ export class JobsPage implements Page {
   }
 
   #list(listed: QueueView['listed']): void {
+    // The keys of an open array would act on its hidden rows.
+    if (this.#view.isTableOpen) this.#choose({ isTableOpen: false, member: this.#chosenMember })
     this.#clusters.show({ listed, clusterJob: undefined })
   }
 

@@ -65,6 +65,16 @@ it.each([
   expect([isWatched(), titles()[0]?.trim()]).toEqual([false, 'jobs'])
 })
 
+it('closes an open array, whose hidden rows its keys would act on', async () => {
+  const { console, press, hints } = await openCluster(120, 40)
+  console.change(({ queue }) => ({ queue: { ...queue, isTableOpen: true } }))
+  await press('y')
+  expect(console.state.queue).toMatchObject({ listed: '@slurm', isTableOpen: false })
+  expect(hints()).not.toContain('log')
+  await press('\r')
+  expect(console.state.queue.isLogOpen).toBe(false)
+})
+
 it('draws other people’s jobs in grey', async () => {
   const { console, press, tell } = await openCluster(80, 24)
   await press('y')
