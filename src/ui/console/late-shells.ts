@@ -106,9 +106,8 @@ export class LateShells {
     const state = this.#options.state()
     const { kind } = shell
     const isLost = kind === 'ended' && shell.end.kind === 'lost'
-    const typedMs = this.#typedMs.get(host) ?? 0
-    if (isLost && this.#gotLines.has(host) && !this.#options.hasChangedSince(host, typedMs)) {
-      const lines = Math.max(1, this.#openLines(host).length)
+    const lines = isLost ? this.#openLines(host).length : 0
+    if (lines > 0) {
       this.#lostLines.set(host, lines)
       const alike = [...this.#lostLines].filter(([, count]) => count === lines)
       this.#options.onLostLines(

@@ -98,6 +98,17 @@ it('is named if it lost its connection before it answered the last line', async 
   expect(console.state.log.filter((line) => line.text === text)).toHaveLength(2)
 })
 
+it('is not named for what is typed without echo after an answer', async () => {
+  const { console, type, rest, lose, printAll } = await atPrompts()
+  type('read -s -p "PW? " x\r')
+  rest()
+  await printAll(['m1', 'm2', 'm3', 'm4'], () => 'read -s -p "PW? " x\r\nPW? ')
+  rest()
+  type('zz')
+  lose(['m2'])
+  expect(console.state.notice?.text ?? '').not.toContain('answered')
+})
+
 it('keeps a reviewed text that no host has answered', async () => {
   const { console, type, rest, lose, printAll } = await atPrompts()
   type(`${LEADER}/m[2-3]\r`)
