@@ -80,25 +80,39 @@ export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): B
 /** A waiting question, or the receivers that differ; empty if there is neither. The longest text that fits the first of `rooms` where one does. */
 function asideText(state: ConsoleState, rooms: readonly number[]): string {
   const longest = (...texts: string[]) => rooms.flatMap((room) => texts.find((each) => textWidth(each) < room) ?? [])[0]
-  const { receivers, tab, hasWaitingQuestion } = state
+  const { tab, hasWaitingQuestion } = state
   // The next question waits until the open dialog is closed.
   if (hasWaitingQuestion && keysElsewhere(state) === undefined)
     return longest(' a question waits: stop typing ', ' question waits ') ?? ' ? '
   if (tab !== 'shells') return ''
   const late = lateReceivers(state)
-  if (late.length > 0) {
-    const names = clip(foldHostSet(late), NAMES_WIDTH)
-    const why = late.every((host) => state.hosts.get(host)?.hasMissed) ? 'missed input' : 'new shell'
-    return longest(` ${why}, no keys yet: ${names} `, ` no keys yet: ${names} `, ` not ${names} `) ?? ' ≠ '
-  }
-  const receiving = divergedReceivers(state)
-  if (receiving.length === 0) return ''
+  const parts = [lateTexts(state, late), differTexts(state, late)].filter((texts) => texts.length > 0)
+  if (parts.length === 0) return ''
+  const [first = [], second = ['']] = parts
+  // Both are cut before one is cut twice.
+  const together = first.flatMap((text, cut) =>
+    second.map((other, also) => ({ text: `${text}${other}`, cuts: cut + also })),
+  )
+  return longest(...together.toSorted((a, b) => a.cuts - b.cuts).map(({ text }) => text)) ?? ' ≠ '
+}
+
+/** New shells that get no keys yet, the longer text first; none if there are none. */
+function lateTexts({ hosts }: ConsoleState, late: readonly string[]): readonly string[] {
+  if (late.length === 0) return []
+  const names = clip(foldHostSet(late), NAMES_WIDTH)
+  const why = late.every((host) => hosts.get(host)?.hasMissed) ? 'missed input' : 'new shell'
+  return [` ${why}, no keys yet: ${names} `, ` no keys yet: ${names} `, ` not ${names} `]
+}
+
+/** What differs among the receivers that get keys. */
+function differTexts(state: ConsoleState, late: readonly string[]): readonly string[] {
+  const receiving = divergedReceivers(state).filter((host) => !late.includes(host))
+  if (receiving.length === 0) return []
   const names = clip(foldHostSet(receiving), NAMES_WIDTH)
   if (receiving.every((host) => !isUp(state, host)))
-    return longest(...downWords(state, receiving).map((word) => ` ${word}: ${names} `), ` ≠ ${names} `) ?? ' ≠ '
-  const count = `${receiving.length} of ${receivers.size}`
-  const text = ` ${count} ${receiving.length === 1 ? 'differs' : 'differ'}: ${names} `
-  return longest(text, ` ≠ ${names} `, ` ≠ ${count} `) ?? ' ≠ '
+    return [...downWords(state, receiving).map((word) => ` ${word}: ${names} `), ` ≠ ${names} `]
+  const count = `${receiving.length} of ${state.receivers.size - late.length}`
+  return [` ${count} ${receiving.length === 1 ? 'differs' : 'differ'}: ${names} `, ` ≠ ${names} `, ` ≠ ${count} `]
 }
 
 function isUp({ hosts }: ConsoleState, name: string): boolean {

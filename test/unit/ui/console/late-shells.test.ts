@@ -98,6 +98,19 @@ it('is named if it lost its connection before it answered the last line', async 
   expect(console.state.log.filter((line) => line.text === text)).toHaveLength(2)
 })
 
+it.each([
+  [200, ' TYPING INTO 3 of 4: m[1,3-4]  new shell, no keys yet: m2  1 of 3 differs: m4 '],
+  [120, 'new shell, no keys yet: m2  1 of 3 differs: m4 '],
+  [80, ' TYPING INTO 3 of 4: m[1,3-4]  no keys yet: m2  ≠ m4 '],
+  [60, ' ≠ '],
+])('is named beside a receiver that differs, on %i columns', async (columns, words) => {
+  const { console, type, comeBack, header } = await atPrompts()
+  type('cd /srv\r')
+  await comeBack()
+  console.change(() => ({ columns, diverged: ['m2', 'm4'] }))
+  expect(header()).toContain(words)
+})
+
 it('is not named for what is typed without echo after an answer', async () => {
   const { console, type, rest, lose, printAll } = await atPrompts()
   type('read -s -p "PW? " x\r')
