@@ -148,7 +148,7 @@ export const actionSpecs = [
       'v',
       'record',
       'Record what the receivers show and print from now on, one file per host (asciicast v2); the same key stops. What you type is never recorded.',
-      needsReceiver,
+      (state) => ([...state.hosts.values()].some(({ isRecording }) => isRecording) ? undefined : needsReceiver(state)),
     ],
   ]),
   ...section('Commands', needsHosts, [

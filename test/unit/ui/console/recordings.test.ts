@@ -39,6 +39,16 @@ it('a recording that cannot be written stops on all hosts, and the Log says why'
   expect(console.state.log.filter((entry) => entry.text.includes('stopped'))).toMatchObject([{ text, tone: 'error' }])
 })
 
+it('is stopped by its key without receivers, too', () => {
+  const { console, type } = createConsoleHarness({ hosts: ['m1', 'm2'], environment: { XDG_STATE_HOME: state } })
+  type('\x1dv\x1dn')
+  expect(console.state.receivers.size).toBe(0)
+  type('\x1dv')
+  expect([...console.state.hosts.values()].map(({ isRecording }) => isRecording)).toEqual([false, false])
+  type('\x1dv')
+  expect(console.state.notice?.text).toBe('no receivers: Ctrl-] a selects all hosts')
+})
+
 it('plays what the pane shows: from its first frame, and after a new shell', async () => {
   const given = { hosts: ['m1'], environment: { XDG_STATE_HOME: state } }
   const { console, type, print, fleet } = createConsoleHarness(given)
