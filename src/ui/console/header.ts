@@ -386,8 +386,11 @@ function narrowHint(state: ConsoleState): Hints {
   const late = lateReceivers(state)
   const isMute = late.length > 0 && liveReceivers(state).length === 0
   if (before !== undefined && state.receivers.size > 1 && !isMute) return hint(backTo(state, before))
-  if (late.length > 0)
-    return commandHint(state, 'receive-all', `${isMute ? 'type into' : 'also'} ${clip(foldHostSet(late), NAMES_WIDTH)}`)
+  if (late.length > 0) {
+    const letIn = `${isMute ? 'type into' : 'also'} ${clip(foldHostSet(late), NAMES_WIDTH)}`
+    const isOther = divergedReceivers(state).some((host) => !late.includes(host) && isUp(state, host))
+    return [...commandHint(state, 'receive-all', letIn), ...(isOther ? hint('hosts that differ') : [])]
+  }
   const diverged = divergedReceivers(state)
   // Nothing can be typed into a host without a shell.
   const different = diverged.filter((host) => isUp(state, host))

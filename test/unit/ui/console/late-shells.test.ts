@@ -104,11 +104,13 @@ it.each([
   [80, ' TYPING INTO 3 of 4: m[1,3-4]  no keys yet: m2  ≠ m4 '],
   [60, ' ≠ '],
 ])('is named beside a receiver that differs, on %i columns', async (columns, words) => {
-  const { console, type, comeBack, header } = await atPrompts()
+  const { console, type, comeBack, header, footer } = await atPrompts()
   type('cd /srv\r')
   await comeBack()
+  expect(footer()).toMatch(/Ctrl-\] a also m2 (?!.*Ctrl-\] f)/)
   console.change(() => ({ columns, diverged: ['m2', 'm4'] }))
   expect(header()).toContain(words)
+  if (columns > 100) expect(footer()).toContain(' Ctrl-] f hosts that differ ')
 })
 
 it('is not named for what is typed without echo after an answer', async () => {
