@@ -31,6 +31,7 @@ export type CompositorOptions = {
 
 const BEGIN = '\x1b[?2026h'
 const END = '\x1b[?2026l'
+const ERASE = '\x1b[0m\x1b[2J'
 /** Echoes wait for this multiple of the time that the last ones took to draw (at most `URGENT_MOST_MS`), and are drawn together. */
 const URGENT_PAUSE = 2
 const URGENT_MOST_MS = 2
@@ -65,6 +66,8 @@ export class Compositor implements Disposable {
   readonly #due = new Set<string>()
   #dueTimer: Disposable | undefined
   #isSceneDirty = false
+  /** The terminal may show anything. */
+  #isForgotten = false
   #shownCursor = ''
   #shownShape = 0
   #lastFrameMs = Number.NEGATIVE_INFINITY
@@ -166,6 +169,7 @@ export class Compositor implements Disposable {
 
   #forget(): void {
     this.#front.words.fill(UNKNOWN)
+    this.#isForgotten = true
     this.#shownCursor = ''
     this.#shownShape = 0
   }
@@ -212,13 +216,14 @@ export class Compositor implements Disposable {
   }
 
   /** Writes the difference inside the rectangles, and puts the cursor where it belongs. */
-  #emit(from: Scene, rects: readonly Rect[]): void {
+  #emit(from: Scene, rects: readonly Rect[], isErased = false): void {
     const encoder = this.#encoder
     encoder.begin()
     encoder.ascii(BEGIN)
     const isCursorShown = this.#shownCursor !== '' && this.#shownCursor !== 'hidden'
     if (isCursorShown) encoder.ascii('\x1b[?25l')
     const before = encoder.length
+    if (isErased) encoder.ascii(ERASE)
     for (const rect of rects) encoder.difference(this.#front, this.#back, rect)
     const hasCells = encoder.length > before
     const cursor = this.#cursorOf(from)
@@ -272,10 +277,16 @@ export class Compositor implements Disposable {
       for (const host of this.#urgent) this.#dirty.add(host)
       rects = this.#composePanes(from, this.#dirty)
     }
+    // In a screen that was made narrower and wider again, tmux keeps halves of wide characters, which would spoil the cells beside them.
+    const isErased = this.#isSceneDirty && this.#isForgotten
+    if (isErased) {
+      this.#front = createCellGrid(from.columns, from.rows)
+      this.#isForgotten = false
+    }
     this.#isSceneDirty = false
     this.#dirty.clear()
     this.#urgent.clear()
-    this.#emit(from, rects)
+    this.#emit(from, rects, isErased)
   }
 
   /** Over the scene that is on the terminal, so that a new one, which waits for its frame, holds up no echo. */

@@ -43,7 +43,7 @@ const SGR_CODES: readonly (readonly [bit: number, code: number])[] = [
 const GAP = 4
 /** From this many blank cells in a row on, they are erased (ECH) instead of written. */
 const ERASED = 8
-/** A terminal that draws a cell too wide (the parts of a cluster side by side) draws over up to this many cells after it. */
+/** A terminal that draws a cell too wide (the parts of a cluster side by side) draws over up to this many cells after it, or more if it has many parts. */
 const SPILL = 8
 /** Terminals would join the next cell to this one, which may be the frame or another host's. */
 const JOINS_NEXT = /(?<!\u200d)\u200d+$/
@@ -63,8 +63,8 @@ export class FrameEncoder {
   #foreground = -1
   #background = -1
   #attributes = -1
-  /** Whether the cell just written may reach into those after it. */
-  #mayHaveSpilled = false
+  /** How many cells after the one just written a terminal may have drawn over. */
+  #spill = 0
 
   /** Without `isUtf8` the terminal gets only ASCII. */
   constructor(mapColour: (colour: Colour) => Colour, isUtf8: boolean) {
@@ -162,14 +162,14 @@ export class FrameEncoder {
         column += blanks
         continue
       }
-      this.#mayHaveSpilled = false
+      this.#spill = 0
       const width = this.#cell(back, at)
       written++
       for (let words = 0; words < width * WORDS_PER_CELL; words++) front[at + words] = back[at + words] ?? 0
       column += width
-      if (this.#mayHaveSpilled) {
+      if (this.#spill > 0) {
         this.#restore(front, back, row, columns, column - width - 1)
-        spoiled = Math.min(columns, column + SPILL)
+        spoiled = Math.min(columns, column + this.#spill)
         end = Math.max(end, spoiled)
       }
     }
@@ -239,7 +239,8 @@ export class FrameEncoder {
       this.#column += width
     }
     if (isSafe(text)) {
-      this.#mayHaveSpilled = isDisputed
+      // Each part may have two columns.
+      this.#spill = isDisputed ? Math.max(SPILL, 2 * text.length) : 0
       this.moveTo(column, row)
       this.#out += text
     }

@@ -184,9 +184,12 @@ const signalCode = (signal: (typeof FATAL_SIGNALS)[number]): number => 128 + con
 export const mouseSequence = (isOn: boolean): Buffer =>
   Buffer.from(isOn ? '\x1b[?1002h\x1b[?1006h' : '\x1b[?1006l\x1b[?1002l')
 
-/** Alternate screen, no attributes, empty; paste in brackets; buttons, drags and wheel in SGR form; no cursor. */
+/**
+ * Alternate screen, no attributes, empty; no wrapping, so that what a terminal draws too wide stays in its row; paste in brackets; buttons,
+ * drags and wheel in SGR form; no cursor.
+ */
 export function enterSequence({ mouse }: Pick<TerminalOptions, 'mouse'>): Buffer {
-  return Buffer.from(`\x1b[?1049h\x1b[0m\x1b[H\x1b[2J\x1b[?2004h${mouse ? mouseSequence(true) : ''}\x1b[?25l`)
+  return Buffer.from(`\x1b[?1049h\x1b[0m\x1b[H\x1b[2J\x1b[?7l\x1b[?2004h${mouse ? mouseSequence(true) : ''}\x1b[?25l`)
 }
 
 /**
@@ -195,7 +198,7 @@ export function enterSequence({ mouse }: Pick<TerminalOptions, 'mouse'>): Buffer
  */
 export function leaveSequence({ mouse }: Pick<TerminalOptions, 'mouse'>): Buffer {
   const mouseOff = mouse ? mouseSequence(false) : ''
-  return Buffer.from(`\x1b[?2026l\x1b[0m\x1b[?25h\x1b[0 q${mouseOff}\x1b[?2004l\x1b[?1004l\x1b[?1049l`)
+  return Buffer.from(`\x1b[?2026l\x1b[0m\x1b[?25h\x1b[0 q${mouseOff}\x1b[?2004l\x1b[?7h\x1b[?1004l\x1b[?1049l`)
 }
 
 /** A stack may quote the output of a host. */

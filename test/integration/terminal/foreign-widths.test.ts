@@ -12,6 +12,7 @@ import { isPrintableCode } from '../../../src/terminal/clusters.ts'
 import { createScreen } from '../../../src/terminal/headless-screen.ts'
 import { createColourMap } from '../../../src/ui/compositor/colours.ts'
 import { FrameEncoder } from '../../../src/ui/compositor/frame-encoder.ts'
+import { enterSequence } from '../../../src/ui/tty/terminal-session.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { Tmux } from './tmux.ts'
@@ -44,16 +45,31 @@ const JOINING = [
   ...['#', '漢', '❤', '👨', '\u{1f3fd}', '\u{1f1ea}', '\u{e0067}', '\u{1fae8}'],
 ]
 
-/** Each code point by itself, and marks behind a letter, too; then all triples of what joins. */
-function* texts(): Generator<string> {
+/** What a terminal may draw much wider than one cell. */
+const LONG = ['\u1100', '\u115f', '\u1161', '👨\u200d', '\u{1f1ea}'].map((text) => text.repeat(16))
+
+/** Each code point by itself, and marks behind a letter, too. */
+function* singles(): Generator<string> {
   for (let code = 0xa0; code <= LAST_CODE; code++) {
     if (isSurrogate(code)) continue
     const text = String.fromCodePoint(code)
     if (isPrintableCode(code)) yield text
     if (isMark(text)) yield `e${text}`
   }
-  for (const one of JOINING) for (const two of JOINING) for (const three of JOINING) yield one + two + three
 }
+
+function* joined(): Generator<string> {
+  for (const one of JOINING) for (const two of JOINING) for (const three of JOINING) yield one + two + three
+  yield* LONG
+}
+
+type Layout = { readonly perPage: number; place(index: number): { readonly row: number; readonly column: number } }
+const SIDE_BY_SIDE: Layout = {
+  perPage: PER_ROW * SIZE.rows,
+  place: (index) => ({ row: Math.floor(index / PER_ROW), column: (index % PER_ROW) * CELL }),
+}
+/** Two columns are left for the character, and one for the frame. */
+const AT_THE_EDGE: Layout = { perPage: SIZE.rows, place: (index) => ({ row: index, column: SIZE.columns - 4 }) }
 
 it.skipIf(!requirement('tmux', 'mkfifo'))('draws no character outside its cells', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'muster-widths-'))
@@ -62,6 +78,7 @@ it.skipIf(!requirement('tmux', 'mkfifo'))('draws no character outside its cells'
   const { PATH = '/usr/bin:/bin' } = process.env
   using tmux = new Tmux(`stty raw -echo; exec cat ${fifo}`, SIZE, { PATH, HOME: directory, LC_ALL: 'C.UTF-8' })
   const pipe = openSync(fifo, 'r+')
+  writeSync(pipe, enterSequence({ mouse: false }))
   const encoder = new FrameEncoder(createColourMap('truecolor'), true)
   const front = createCellGrid(SIZE.columns, SIZE.rows)
   const draw = (bytes: string) => {
@@ -72,40 +89,49 @@ it.skipIf(!requirement('tmux', 'mkfifo'))('draws no character outside its cells'
     encoder.begin()
     encoder.difference(front, back, { column: 0, row: 0, width: SIZE.columns, height: SIZE.rows })
     writeSync(pipe, encoder.finish())
+    return screen.visibleText().map((row) => row.trimEnd())
   }
-  const spread: string[] = []
+  const spread = new Set<string>()
   let pages = 0
-  const show = async (page: readonly string[]) => {
+  const show = async (page: readonly string[], { place }: Layout) => {
     const between = (shown: readonly string[]) =>
       shown
         .map((text, index) => {
-          const row = 1 + Math.floor(index / PER_ROW)
-          const column = 1 + (index % PER_ROW) * CELL
-          return `\x1b[${row};${column}Ha\x1b[${row};${column + 1}H${text}\x1b[${row};${column + 4}Hz`
+          const { row, column } = place(index)
+          const at = (offset: number) => `\x1b[${row + 1};${column + offset + 1}H`
+          return `${at(0)}a${at(1)}${text}${column + CELL > SIZE.columns ? `${at(3)}│` : `${at(4)}z`}`
         })
         .join('')
     draw(between(page))
-    draw(between(page.map(() => ' ')))
+    const expected = draw(between(page.map(() => ' ')))
     const title = `page ${pages++}`
     writeSync(pipe, `\x1b]2;${title}\x07`)
     await waitUntil(async () => (await tmux.title()) === title, title)
-    const rows = await tmux.rows()
+    const rows = (await tmux.rows()).map((row) =>
+      row
+        .map(({ text }) => text)
+        .join('')
+        .trimEnd(),
+    )
     for (const [index, text] of page.entries()) {
-      const row = rows[Math.floor(index / PER_ROW)] ?? []
-      const at = (index % PER_ROW) * CELL
-      const around = Array.from({ length: CELL }, (_, offset) => row[at + offset]?.text ?? ' ').join('')
-      if (around !== 'a   z   ') spread.push([...text].map((each) => each.codePointAt(0)?.toString(16)).join('+'))
+      const { row } = place(index)
+      if (rows[row] !== expected[row]) spread.add([...text].map((each) => each.codePointAt(0)?.toString(16)).join('+'))
     }
   }
-  let page: string[] = []
-  for (const text of texts()) {
-    page.push(text)
-    if (page.length < PER_ROW * SIZE.rows) continue
-    await show(page)
-    page = []
+  const showAll = async (all: Iterable<string>, layout: Layout) => {
+    let page: string[] = []
+    for (const text of all) {
+      page.push(text)
+      if (page.length < layout.perPage) continue
+      await show(page, layout)
+      page = []
+    }
+    await show(page, layout)
   }
-  await show(page)
+  await showAll(singles(), SIDE_BY_SIDE)
+  await showAll(joined(), SIDE_BY_SIDE)
+  await showAll(joined(), AT_THE_EDGE)
   closeSync(pipe)
   rmSync(directory, { recursive: true })
-  expect(spread).toEqual([])
+  expect([...spread]).toEqual([])
 })

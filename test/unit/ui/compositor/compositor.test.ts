@@ -133,12 +133,17 @@ test('writes every frame as a synchronized update', () => {
   expect(terminal.last).toMatch(/^\u001b\[\?2026h[\s\S]*\u001b\[\?2026l$/)
 })
 
-test('writes the whole screen again on a redraw', () => {
-  const { compositor, terminal, frame } = stageOf(1)
+test('erases the screen and writes it again on a redraw: a terminal may keep more than it shows', () => {
+  const { compositor, terminal, screen, frame } = stageOf(1)
   terminal.screen.parse(Buffer.from('\x1b[2J\x1b[Hgarbage'))
   compositor.redraw()
   frame()
+  expect(terminal.last).toContain('\x1b[0m\x1b[2J')
   expect(terminal.screen.visibleText().join('\n')).not.toContain('garbage')
+  screen.parse(Buffer.from('x'))
+  compositor.invalidate('m0')
+  frame()
+  expect(terminal.last).not.toContain('\x1b[2J')
 })
 
 test('skips frames while the terminal does not drain, and then draws the last state', () => {

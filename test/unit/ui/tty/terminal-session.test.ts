@@ -101,7 +101,7 @@ describe('the terminal of a console', () => {
     expect(log).toEqual([...ENTERED, ...LEFT])
   })
 
-  it('switches off in its leave sequence every mode of its enter sequence', () => {
+  it('undoes in its leave sequence every mode of its enter sequence', () => {
     for (const mouse of [true, false]) {
       const modesOf = (bytes: Buffer, final: string) =>
         [...bytes.toString().matchAll(/\x1b\[\?(\d+)([hl])/g)]
@@ -112,7 +112,9 @@ describe('the terminal of a console', () => {
       expect(isOn).toContain('1049')
       expect(isOn.includes('1002')).toBe(mouse)
       expect(isOn.filter((mode) => !isOff.has(mode as string))).toEqual([])
-      expect(modesOf(leaveSequence({ mouse }), 'h')).toEqual(['25'])
+      // What is on at any other time.
+      expect(modesOf(enterSequence({ mouse }), 'l').toSorted()).toEqual(['25', '7'])
+      expect(modesOf(leaveSequence({ mouse }), 'h').toSorted()).toEqual(['25', '7'])
     }
   })
 
