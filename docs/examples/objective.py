@@ -12,3 +12,4 @@ def objective(trial):
 
 study = optuna.create_study(study_name="wf", direction="minimize")
 study.optimize(objective, n_trials=100)
+print(study.best_params, study.best_value)

@@ -6,7 +6,8 @@ import { randomBytes } from 'node:crypto'
 import { hasPassed } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
-import { areSame, type ProgramAnswer, type ProgramRequest, valuesOf } from '../study/program-lines.ts'
+import { bestTrials, metricValue } from '../study/front.ts'
+import { areSame, MOST_BEST, type ProgramAnswer, type ProgramRequest, valuesOf } from '../study/program-lines.ts'
 import { type Study, spaceOf, stepMetricOf, type Trial, type TrialAsker, type TrialEnd } from '../study/study.ts'
 import type { MetricValues } from './metric.ts'
 import type { StudyRows } from './study-rows.ts'
@@ -170,6 +171,7 @@ export class StudyDesk implements ProgramDesk {
       this.#setWaiting(study.id, [...(this.#waiting.get(study.id) ?? []), { ...queued, request }])
       return undefined
     }
+    if (request.kind === 'best') return bestAnswer(study, studies.trials(study.id))
     const trial = studies.trial(study.id, request.trial)
     if (trial === undefined) return { error: `${name} has no trial ${request.trial}` }
     if (request.token !== undefined && request.token !== trial.asker?.token) return { gone: goneText(trial.number) }
@@ -247,6 +249,21 @@ export class StudyDesk implements ProgramDesk {
     const hold = this.#holds.get(keyOf(study, number))
     if (hold === undefined) return hasPassed(this.#sinceMs ?? nowMs, RESTART_MS, nowMs)
     return hold.leftMs !== undefined && hasPassed(hold.leftMs, RETURN_MS, nowMs)
+  }
+}
+
+function bestAnswer(study: Study, trials: readonly Trial[]): ProgramAnswer {
+  const { metrics } = study.spec
+  return {
+    best: bestTrials(trials, metrics)
+      .slice(0, MOST_BEST)
+      .map((trial) => ({
+        trial: trial.number,
+        parameters: trial.point,
+        values: metrics.flatMap((metric) => metricValue(trial, metric) ?? []),
+      })),
+    directions: metrics.map(({ isMost = false }) => (isMost ? 'maximize' : 'minimize')),
+    space: spaceOf(study.spec),
   }
 }
 

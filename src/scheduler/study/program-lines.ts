@@ -8,6 +8,7 @@ import type { Point, Space } from './space.ts'
 /** `study`: by name. `token`: of the one who was given the trial; undefined: a person, who may tell of any trial. */
 export type ProgramRequest = { readonly study: string } & (
   | { readonly kind: 'ask'; readonly isKept: boolean; readonly expiresS?: number }
+  | { readonly kind: 'best' }
   | ({ readonly kind: 'hold' } & TrialName)
   | ({ readonly kind: 'again' } & TrialName)
   | ({ readonly kind: 'step'; readonly step: number; readonly value: number } & TrialName)
@@ -25,12 +26,21 @@ export type Told =
 /** `done`: the study has no more points. `gone`: another program has the trial now. `over`: the trial is. */
 export type ProgramAnswer =
   | { readonly trial: number; readonly token: string; readonly parameters: Point; readonly space: Space }
+  | { readonly best: readonly BestTrial[]; readonly directions: readonly Direction[]; readonly space: Space }
   | { readonly done: string }
   | { readonly error: string }
   | { readonly gone: string }
   | { readonly over: string }
   | { readonly stop: string }
   | Record<never, never>
+
+/** `values`: in the order of the metrics. */
+export type BestTrial = { readonly trial: number; readonly parameters: Point; readonly values: readonly number[] }
+/** Optuna's words, of each metric. */
+export type Direction = 'maximize' | 'minimize'
+
+/** Of a Pareto front, so many trials are told. */
+export const MOST_BEST = 200
 
 /** Characters of a line. */
 export const MOST_LINE = 65_536
@@ -53,6 +63,7 @@ export function parseRequest(line: string): ProgramRequest | string {
     if (isWrong) return '"expires" must be a number of seconds'
     return { kind, study, isKept: asked.keep === true, ...defined({ expiresS }) }
   }
+  if (kind === 'best') return { kind, study }
   const { trial } = asked
   if (typeof trial !== 'number' || !Number.isSafeInteger(trial) || trial < 0)
     return '"trial" must be a number of a trial'
@@ -68,7 +79,7 @@ export function parseRequest(line: string): ProgramRequest | string {
   return { kind, ...named, told: toldOf(asked), ...(host === '' ? {} : { host }) }
 }
 
-const KINDS = ['ask', 'tell', 'step', 'hold', 'again'] as const
+const KINDS = ['ask', 'tell', 'step', 'hold', 'again', 'best'] as const
 
 function toldOf(asked: JsonRecord): Told {
   if (asked.pruned === true) return { kind: 'pruned' }
@@ -108,14 +119,24 @@ export const areSame = (one: MetricValues, other: MetricValues): boolean =>
 /** A line with its end. Values are numbers where all of the parameter's are, and in their canonical form. */
 export function answerLine(answer: ProgramAnswer): string {
   if (!('space' in answer)) return `${JSON.stringify(answer)}\n`
-  const { trial, token, parameters, space } = answer
-  const members = space.parameters.flatMap((parameter) => {
-    const value = parameters[parameter.name]
+  const { space } = answer
+  if ('trial' in answer)
+    return `{"trial":${answer.trial},"token":${JSON.stringify(answer.token)},"parameters":${pointText(answer.parameters, space)}}\n`
+  const best = answer.best.map(
+    ({ trial, parameters, values }) =>
+      `{"trial":${trial},"parameters":${pointText(parameters, space)},"values":${JSON.stringify(values)}}`,
+  )
+  return `{"best":[${best.join()}],"directions":${JSON.stringify(answer.directions)}}\n`
+}
+
+function pointText(point: Point, { parameters }: Space): string {
+  const members = parameters.flatMap((parameter) => {
+    const value = point[parameter.name]
     if (value === undefined) return []
     const isNumber = parameter.kind !== 'choice' || parameter.values.every((one) => NUMBER.test(one))
     return [`${JSON.stringify(parameter.name)}:${isNumber ? value : JSON.stringify(value)}`]
   })
-  return `{"trial":${trial},"token":${JSON.stringify(token)},"parameters":{${members.join()}}}\n`
+  return `{${members.join()}}`
 }
 
 /** Of JSON. */

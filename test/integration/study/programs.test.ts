@@ -235,7 +235,71 @@ optuna.load_study(study_name="wf").optimize(objective, n_trials=9)
     await once(program, 'exit')
     expect(program.exitCode, program.output()).toBe(0)
     using store = new JobStore(queue)
-    expect(store.studies.trials(1).filter(({ end }) => end?.kind === 'done')).toHaveLength(12)
+    const done = store.studies.trials(1).filter(({ end }) => end?.kind === 'done')
+    expect(done).toHaveLength(12)
+    const best = Math.min(...done.map(({ end }) => Number(end?.values.loss)))
+    expect(program.output()).toMatch(/^\{'x': .*\} \d+\.\d+$/m)
+    expect(Number(program.output().trim().split(' ').at(-1))).toBe(best)
+  })
+
+  it('hear of the best trials of all programs, and refuse what the study was not made for', async () => {
+    await muster('study', 'create', 'wf', '--ask', '--param', 'x=int:1:9', '--metric', 'max:acc')
+    await muster(
+      'study',
+      'create',
+      'two',
+      '--ask',
+      '--param',
+      'x=int:1:3',
+      '--metric',
+      'max:acc',
+      '--metric',
+      'min:loss',
+    )
+    await startScheduler()
+    const program = python(`
+import muster_study as optuna
+
+def tried(what):
+    try:
+        print("got", what())
+    except Exception as error:
+        print("refused", error)
+
+seen = []
+def noted(study, trial):
+    seen.append((trial.number, trial.params["x"], trial.value))
+    if len(seen) == 3:
+        study.stop()
+
+study = optuna.create_study(study_name="wf", direction="maximize", sampler=None)
+tried(lambda: study.best_value)
+study.optimize(lambda trial: -abs(trial.suggest_int("x", 1, 9) - 4), callbacks=[noted])
+print(len(seen), study.best_value == max(value for _, _, value in seen), study.best_trial.number in [number for number, _, _ in seen])
+study.optimize(lambda trial: -abs(trial.suggest_int("x", 1, 9) - 4), timeout=0)
+print(len(seen))
+study.optimize(lambda trial: -abs(trial.suggest_int("x", 1, 9) - 4))
+print(study.best_params, study.best_value)
+tried(lambda: optuna.create_study(study_name="wf", direction="minimize"))
+tried(lambda: optuna.create_study())
+two = optuna.create_study(study_name="two", directions=["maximize", "minimize"])
+two.optimize(lambda trial: (trial.suggest_int("x", 1, 3), trial.params["x"] % 2))
+print([(trial.params["x"], trial.values) for trial in two.best_trials])
+tried(lambda: two.best_trial)
+tried(lambda: optuna.load_study(study_name="none").best_params)
+`)
+    await once(program, 'exit')
+    expect(program.output().trim().split('\n')).toEqual([
+      'refused no trial of the study wf is done yet',
+      '3 True True',
+      '3',
+      "{'x': 4} 0.0",
+      "refused the study wf was made with the directions ['maximize'], not ['minimize']: change one of them",
+      'refused study_name is missing: name a study that muster study create has made, or set MUSTER_STUDY',
+      '[(3, [3.0, 1.0]), (2, [2.0, 0.0])]',
+      'refused the study two has 2 metrics: use best_trials',
+      'refused there is no study none',
+    ])
   })
 
   it('need ten lines of Python without the module', async () => {

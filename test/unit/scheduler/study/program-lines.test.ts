@@ -24,6 +24,7 @@ describe('a request of a program', () => {
       '{"tell":"wf","trial":3,"failed":"out of memory"}',
       { kind: 'tell', study: 'wf', trial: 3, told: { kind: 'failed', reason: 'out of memory' } },
     ],
+    ['{"best":"wf"}', { kind: 'best', study: 'wf' }],
     ['{"tell":"wf","trial":3,"pruned":true}', { kind: 'tell', study: 'wf', trial: 3, told: { kind: 'pruned' } }],
   ])('is read: %s', (line, request) => expect(parseRequest(line)).toEqual(request))
 
@@ -77,6 +78,14 @@ describe('the answer to a program', () => {
     const parameters = { lr: '1.5e-9', size: '3', opt: 'adam', batch: '16', drop: '0.5' }
     expect(answerLine({ trial: 3, token: 'a', parameters, space })).toBe(
       '{"trial":3,"token":"a","parameters":{"lr":1.5e-9,"size":3,"opt":"adam","batch":16,"drop":"0.5"}}\n',
+    )
+  })
+
+  it('has the best trials in the same way', () => {
+    const space = makeSpace(['lr=log:1e-9:1e-1', 'opt=adam,sgd'].map(parseParameter))
+    const best = [{ trial: 3, parameters: { lr: '1.5e-9', opt: 'adam' }, values: [0.5, Number.POSITIVE_INFINITY] }]
+    expect(answerLine({ best, directions: ['maximize', 'minimize'], space })).toBe(
+      '{"best":[{"trial":3,"parameters":{"lr":1.5e-9,"opt":"adam"},"values":[0.5,null]}],"directions":["maximize","minimize"]}\n',
     )
   })
 
