@@ -26,7 +26,11 @@ export type Told =
 /** `done`: the study has no more points. `gone`: another program has the trial now. `over`: the trial is. */
 export type ProgramAnswer =
   | { readonly trial: number; readonly token: string; readonly parameters: Point; readonly space: Space }
-  | { readonly best: readonly BestTrial[]; readonly directions: readonly Direction[]; readonly space: Space }
+  | {
+      readonly best: readonly BestTrial[]
+      readonly directions: readonly ('maximize' | 'minimize')[]
+      readonly space: Space
+    }
   | { readonly done: string }
   | { readonly error: string }
   | { readonly gone: string }
@@ -36,9 +40,6 @@ export type ProgramAnswer =
 
 /** `values`: in the order of the metrics. */
 export type BestTrial = { readonly trial: number; readonly parameters: Point; readonly values: readonly number[] }
-/** Optuna's words, of each metric. */
-export type Direction = 'maximize' | 'minimize'
-
 /** Of a Pareto front, so many trials are told. */
 export const MOST_BEST = 200
 

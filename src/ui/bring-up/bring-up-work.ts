@@ -171,7 +171,10 @@ export class BringUpWork implements Disposable {
     if (order === undefined || !order.areas.some((name) => changed.includes(name))) return
     this.cancel()
     const key = order.direction === 'up' ? 'u' : 'd'
-    this.#context.notice(`${file} has changed since this plan: ${key} makes a new one`, 'warning')
+    this.#context.notice(
+      `${file}, or a file that it names, has changed since this plan: ${key} makes a new one`,
+      'warning',
+    )
   }
 
   /** Reads hosts.yaml, then checks the hosts. */

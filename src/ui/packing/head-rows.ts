@@ -116,7 +116,11 @@ function fragmentationText({ hosts, down }: PackedCluster): string {
             : `${gpus(piecesMilli)} left on shared GPUs, at most ${gpus(largestPieceMilli)} on one`,
         ]
       : []),
-    ...(strandedMilli > 0 ? [`${gpus(strandedMilli)} without a free core on ${foldHostSet(stranded)}`] : []),
+    ...(strandedMilli > 0
+      ? [
+          `${gpus(strandedMilli)} ${strandedMilli === 1000 ? 'GPU' : 'GPUs'} without a free core on ${foldHostSet(stranded)}`,
+        ]
+      : []),
   ]
   const fewer = fewerGpusLines(hosts.map((host) => ({ ...host, gpus: host.devices })))
   return [...fewer, ...(parts.length === 0 ? [] : [`fragmentation: ${parts.join('; ')}`])].join('; ')

@@ -115,7 +115,9 @@ describe('the Bring-up tab', () => {
     await setImmediate()
     expect(footer()).not.toContain('y apply')
     if (how !== 'is noticed')
-      expect(console.state.notice?.text).toBe('hosts.yaml has changed since this plan: d makes a new one')
+      expect(console.state.notice?.text).toBe(
+        'hosts.yaml, or a file that it names, has changed since this plan: d makes a new one',
+      )
   })
 
   it('plans with a hosts.yaml that was saved a moment ago', async () => {

@@ -294,7 +294,7 @@ describe('the picture of the Packing tab', () => {
     ]
     const text = textOf(packingPanes(inputOf(statusOf(hostSpecs(3), fragmented), 160, 40))).replace(/\s+/g, ' ')
     expect(text).toContain(
-      'fragmentation: 6 GPUs free, at most 3 on one host; 0.5 left on a shared GPU; 3 without a free core on n2',
+      'fragmentation: 6 GPUs free, at most 3 on one host; 0.5 left on a shared GPU; 3 GPUs without a free core on n2',
     )
     expect(textOf(packingPanes(inputOf(statusOf(hostSpecs(3), []), 160, 40)))).not.toContain('fragmentation')
   })
