@@ -44,7 +44,8 @@ const muster = (...words: readonly string[]): string => {
     cwd: directory,
     env: environment,
     encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'ignore'],
+    // What it says is part of the error.
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
 }
 

@@ -262,8 +262,8 @@ export class InputRouter {
     const isAnswer = this.#isAnswer(label)
     const { notice } = app.state
     if (isAnswer && app.isInWord) return this.#refuseAnswer(restOfWord(label))
-    if (!app.isInWord) this.#strayLetters = undefined
-    else if (event.key.text !== undefined && this.#strayLetters !== undefined) this.#strayLetters += 1
+    if (!app.isInWord || event.key.text === undefined) this.#strayLetters = undefined
+    else if (this.#strayLetters !== undefined) this.#strayLetters += 1
     if (event.key.text !== undefined && mode.kind !== 'leader') app.noteLetter()
     this.#handleLabel(event, label)
     if (notice?.about === 'key' && app.state.notice === notice) app.change(() => ({ notice: undefined }))

@@ -99,6 +99,10 @@ describe('a word in which a letter is also a key', () => {
     harness.clock.advance(500)
     harness.type('1')
     expect([harness.console.state.tab, received(harness)]).toEqual(['shells', '||'])
+    // Esc ends the word.
+    harness.type(`${LEADER}2`)
+    for (const key of ['Q', 'Q', 'Q', ESC, '1']) harness.type(key)
+    expect(harness.console.state.tab).toBe('shells')
   })
 
   it('takes its line with it: the rest alone would be another command', () => {
