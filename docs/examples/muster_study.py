@@ -96,8 +96,10 @@ class Study:
             raise RuntimeError(answer["error"])
         return answer
 
-    def optimize(self, objective, n_trials=None, timeout=None, callbacks=None, **_):
+    def optimize(self, objective, n_trials=None, timeout=None, callbacks=None, n_jobs=1, **_):
         """Runs trials until the study is over, or this program has run n_trials, or for timeout seconds."""
+        if n_jobs != 1:
+            print("n_jobs is ignored: start this program several times instead", file=sys.stderr)
         since = time.monotonic()
         count = 0
         self.is_stopped = False

@@ -11,7 +11,7 @@ const SEQUENCES: readonly RegExp[] = [
   /^\x1b\[[0-6] q/,
   /^\x1b\[[\d;]{1,60}m/,
   // Taking and giving back the terminal.
-  /^\x1b\[\?(?:1049|2004|1002|1006|1004)[hl]/,
+  /^\x1b\[\?(?:1049|2004|1002|1006|1004|7)[hl]/,
   /^\x1b\[H\x1b\[2J/,
   // The one question: which background.
   /^\x1b\]11;\?\x1b\\/,

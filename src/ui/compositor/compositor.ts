@@ -31,7 +31,6 @@ export type CompositorOptions = {
 
 const BEGIN = '\x1b[?2026h'
 const END = '\x1b[?2026l'
-const ERASE = '\x1b[0m\x1b[2J'
 /** Echoes wait for this multiple of the time that the last ones took to draw (at most `URGENT_MOST_MS`), and are drawn together. */
 const URGENT_PAUSE = 2
 const URGENT_MOST_MS = 2
@@ -223,7 +222,7 @@ export class Compositor implements Disposable {
     const isCursorShown = this.#shownCursor !== '' && this.#shownCursor !== 'hidden'
     if (isCursorShown) encoder.ascii('\x1b[?25l')
     const before = encoder.length
-    if (isErased) encoder.ascii(ERASE)
+    if (isErased) encoder.eraseRows(from.columns, from.rows)
     for (const rect of rects) encoder.difference(this.#front, this.#back, rect)
     const hasCells = encoder.length > before
     const cursor = this.#cursorOf(from)

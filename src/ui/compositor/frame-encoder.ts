@@ -109,6 +109,13 @@ export class FrameEncoder {
     this.#row = -1
   }
 
+  eraseRows(columns: number, rows: number): void {
+    for (let row = 0; row < rows; row++) {
+      this.moveTo(0, row)
+      this.#erase(columns)
+    }
+  }
+
   /** Writes the cells that differ inside the rectangle and makes `front` equal to `back` there. Returns their number. */
   difference(front: CellGrid, back: CellGrid, rect: Rect): number {
     const right = Math.min(back.columns, rect.column + rect.width)

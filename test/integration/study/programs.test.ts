@@ -257,6 +257,7 @@ optuna.load_study(study_name="wf").optimize(objective, n_trials=9)
       'min:loss',
     )
     await startScheduler()
+    environment.PYTHONUNBUFFERED = '1'
     const program = python(`
 import muster_study as optuna
 
@@ -274,7 +275,7 @@ def noted(study, trial):
 
 study = optuna.create_study(study_name="wf", direction="maximize", sampler=None)
 tried(lambda: study.best_value)
-study.optimize(lambda trial: -abs(trial.suggest_int("x", 1, 9) - 4), callbacks=[noted])
+study.optimize(lambda trial: -abs(trial.suggest_int("x", 1, 9) - 4), callbacks=[noted], n_jobs=2)
 print(len(seen), study.best_value == max(value for _, _, value in seen), study.best_trial.number in [number for number, _, _ in seen])
 study.optimize(lambda trial: -abs(trial.suggest_int("x", 1, 9) - 4), timeout=0)
 print(len(seen))
@@ -291,6 +292,7 @@ tried(lambda: optuna.load_study(study_name="none").best_params)
     await once(program, 'exit')
     expect(program.output().trim().split('\n')).toEqual([
       'refused no trial of the study wf is done yet',
+      'n_jobs is ignored: start this program several times instead',
       '3 True True',
       '3',
       "{'x': 4} 0.0",
