@@ -14,7 +14,6 @@ import { createColourMap } from '../../../src/ui/compositor/colours.ts'
 import { FrameEncoder } from '../../../src/ui/compositor/frame-encoder.ts'
 import { enterSequence } from '../../../src/ui/tty/terminal-session.ts'
 import { requirement } from '../../support/requirements.ts'
-import { waitUntil } from '../../support/wait-until.ts'
 import { Tmux } from './tmux.ts'
 
 const SIZE = { columns: 240, rows: 60 }
@@ -104,15 +103,7 @@ it.skipIf(!requirement('tmux', 'mkfifo'))('draws no character outside its cells'
         .join('')
     draw(between(page))
     const expected = draw(between(page.map(() => ' ')))
-    const title = `page ${pages++}`
-    writeSync(pipe, `\x1b]2;${title}\x07`)
-    await waitUntil(async () => (await tmux.title()) === title, title)
-    const rows = (await tmux.rows()).map((row) =>
-      row
-        .map(({ text }) => text)
-        .join('')
-        .trimEnd(),
-    )
+    const rows = await tmux.drawnRows(pipe, `page ${pages++}`)
     for (const [index, text] of page.entries()) {
       const { row } = place(index)
       if (rows[row] !== expected[row]) spread.add([...text].map((each) => each.codePointAt(0)?.toString(16)).join('+'))

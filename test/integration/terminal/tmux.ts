@@ -1,6 +1,6 @@
 /** A private tmux: one window of a size, on a socket in a directory of its own, and its cells as ours. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -17,6 +17,7 @@ import {
   STRIKETHROUGH,
   UNDERLINE,
 } from '../../../src/terminal/cells.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 export type Size = { readonly columns: number; readonly rows: number }
 
@@ -94,6 +95,18 @@ export class Tmux implements Disposable {
   async rows(): Promise<Glyph[][]> {
     const lines = (await this.#tell('capture-pane', '-p', '-e', '-N')).split('\n')
     return parseCapture(lines.slice(0, this.#size.rows))
+  }
+
+  /** The texts of the rows when everything is drawn that was written to this descriptor, which its program copies. */
+  async drawnRows(descriptor: number, title: string): Promise<string[]> {
+    writeSync(descriptor, `\x1b]2;${title}\x07`)
+    await waitUntil(async () => (await this.title()) === title, title)
+    return (await this.rows()).map((row) =>
+      row
+        .map(({ text }) => text)
+        .join('')
+        .trimEnd(),
+    )
   }
 
   /** As the program in it set it last. */
