@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { createCellGrid } from '../../../src/terminal/cells.ts'
 import { isPrintableCode } from '../../../src/terminal/clusters.ts'
 import { createScreen } from '../../../src/terminal/headless-screen.ts'
@@ -72,11 +72,13 @@ const AT_THE_EDGE: Layout = { perPage: SIZE.rows, place: (index) => ({ row: inde
 
 it.skipIf(!requirement('tmux', 'mkfifo'))('draws no character outside its cells', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'muster-widths-'))
+  onTestFinished(() => rmSync(directory, { recursive: true }))
   const fifo = join(directory, 'bytes')
   execFileSync('mkfifo', [fifo])
   const { PATH = '/usr/bin:/bin' } = process.env
   using tmux = new Tmux(`stty raw -echo; exec cat ${fifo}`, SIZE, { PATH, HOME: directory, LC_ALL: 'C.UTF-8' })
   const pipe = openSync(fifo, 'r+')
+  onTestFinished(() => closeSync(pipe))
   writeSync(pipe, enterSequence({ mouse: false }))
   const encoder = new FrameEncoder(createColourMap('truecolor'), true)
   const front = createCellGrid(SIZE.columns, SIZE.rows)
@@ -122,7 +124,5 @@ it.skipIf(!requirement('tmux', 'mkfifo'))('draws no character outside its cells'
   await showAll(singles(), SIDE_BY_SIDE)
   await showAll(joined(), SIDE_BY_SIDE)
   await showAll(joined(), AT_THE_EDGE)
-  closeSync(pipe)
-  rmSync(directory, { recursive: true })
   expect([...spread]).toEqual([])
 })
