@@ -92,7 +92,7 @@ export function renderKeysDocs(): string {
     '',
     'A letter that gives the keys back to the shells may be part of a word (`1`, a letter of the view of a run, `q` in the scroll-back, the answer to a question). So nothing but `Ctrl-c` is sent for half a second after it, and the header says ONE MOMENT. If a letter is typed in this time, it is dropped with the rest of its line, which would be another command, and the header says UNTIL ENTER. With `Enter` the half second begins again, so lines that follow without a pause are dropped, too. `Esc`, `Ctrl-c` and `Ctrl-u` give the line up at once.',
     '',
-    'The same half second begins after a command that only says why it does nothing, because what follows may be meant for its prompt. It also begins when an arrow or another key arrives in pieces, as over a slow line, and its first byte alone was taken for Esc. On a tab, a number does not change the tab if it follows two or more letters without a pause, the first of which does nothing there.',
+    'The half second also begins after a command that only says why it does nothing: what you type next may be meant for the prompt that it did not open. It begins, too, when an arrow or another key arrives in pieces, as over a slow line, and Muster took its first byte for Esc. On a tab, a number may be part of a word as well. It does not change the tab if two or more letters were typed just before it and the first of them does nothing on that tab.',
     '',
     '`y` answers a question, or a plan on a tab, only if no other letter was typed in the half second before, because it may be part of a word, too. A command after the leader does not count as a letter.',
     '',

@@ -65,6 +65,13 @@ class Trial:
         return self.stop is not None
 
 
+def values_of(value):
+    """Of what an objective returned: a number, a list of them, or a dict by the names of the metrics."""
+    if isinstance(value, dict):
+        return list(value.values())
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
 def number_of(value):
     try:
         return float(value)
@@ -113,7 +120,7 @@ class Study:
             values = []
             try:
                 value = objective(trial)
-                values = list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, (list, tuple)) else [value]
+                values = values_of(value)
                 told = {"values": value}
             except TrialPruned:
                 told = {"pruned": True}

@@ -1,5 +1,4 @@
 /** `muster import [FORMAT] [FILE]`: hosts.yaml from the files of other tools; `muster import dijob FILE`: a job from a DIJob. */
-
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Argument, Option } from 'commander'

@@ -47,7 +47,7 @@ const ERASED = 8
 const SPILL = 8
 /** Terminals would join the next cell to this one, which may be the frame or another host's. */
 const JOINS_NEXT = /(?<!\u200d)\u200d+$/
-/** What Unicode 14 does not have, and what no emoji joins: tmux drops such a character, and joins the next that it knows instead, wherever that is. */
+/** Before what is newer than Unicode 14, or never joined: tmux drops a character that it does not know, and joins the next one that it knows, wherever that is. */
 const JOINS_UNKNOWN = /\u200d+(?=[\p{Cn}\u{10000}-\u{1f2ff}\u{1f6d5}-\u{1f8ff}\u{1fa75}-\u{10ffff}])/gu
 const SOFT_HYPHEN = 0xad
 const HYPHEN = 0x2d

@@ -41,12 +41,11 @@ type Test = (state: ConsoleState) => boolean
 
 const showsQueue: Test = ({ queue }) => queue.picture === 'queue' || queue.picture === 'all'
 const isTrying: Test = (state) => showsQueue(state) && state.queue.whatIf !== undefined
-/** From the picture of another cluster alone, it shows all of them. */
-const canTry: Test = (state) => !isTrying(state)
+const isNotTrying: Test = (state) => !isTrying(state)
 const canSwitch: Test = (state) => sourcesOf(state).length > 1
 const isInList: Test = ({ queue }) => queue.packingList !== undefined
 const isInPicture: Test = (state) => !isInList(state)
-const canMark: Test = (state) => isInPicture(state) && !isTrying(state)
+const canMark: Test = (state) => isInPicture(state) && isNotTrying(state)
 
 export const packingKeys = keyTable<ConsoleState>()(
   ['to-picture', 'Esc q', 'hosts', 'Lists of jobs: go back to the hosts.', isInList],
@@ -68,7 +67,7 @@ export const packingKeys = keyTable<ConsoleState>()(
     'Tab',
     'job lists',
     'Move the keys to the waiting jobs, then to the list of all jobs, then back to the hosts.',
-    canTry,
+    isNotTrying,
   ],
   ['by-user', 'u', 'by user', 'Give each user a colour, or each job again.'],
   [
@@ -76,7 +75,7 @@ export const packingKeys = keyTable<ConsoleState>()(
     'w',
     'what-if',
     'Show where a gang would be placed, without submitting it. Enter alone repeats the last request.',
-    canTry,
+    isNotTrying,
   ],
   ['strategy', 's', '', 'What-if: use the next strategy.'],
   ['policy', 'p', '', "What-if: use the next policy: the queue's, Ray's, or one of `muster simulate` for each bundle."],
